@@ -1,0 +1,222 @@
+"""``fair-dice/1``: from a committed root to the faces of every throw. Pure.
+
+The server commits to ``k_0`` before anybody sits down. Throw ``i`` uses key ``k_i`` and publishes
+it; anybody can check that it hashes to the key published before, and that its faces follow from
+it. Source: ``docs/fair-dice.md``, whose sections are cited below.
+"""
+
+import hashlib
+import hmac
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, Final, Protocol, TypeAlias
+
+from service.errors import ThrowsExhausted
+
+PROTOCOL: Final = "fair-dice/1"
+THROWS_LIMIT: Final = 65_535
+DICE_LIMIT: Final = 64
+_WORDS: Final = 2**32
+_BLOCK: Final = 32  # keys between two checkpoints of a chain
+
+Face: TypeAlias = int | str
+
+
+def u32(number: int) -> bytes:
+    """Four bytes, big-endian (section 1)."""
+    return number.to_bytes(4, "big")
+
+
+def enc(*fields: bytes) -> bytes:
+    """Each field behind its length: no two lists of fields share an encoding (section 1)."""
+    return b"".join(u32(len(part)) + part for part in fields)
+
+
+def tagged_hash(name: str, *fields: bytes) -> bytes:
+    """``H(name, f..)`` of section 1: 32 bytes."""
+    return hashlib.sha256(enc(f"{PROTOCOL}/{name}".encode(), *fields)).digest()
+
+
+def tagged_mac(key: bytes, name: str, *fields: bytes) -> bytes:
+    """``MAC(key, name, f..)`` of section 1: 32 bytes."""
+    return hmac.digest(key, enc(f"{PROTOCOL}/{name}".encode(), *fields), "sha256")
+
+
+def previous_key(number: int, key: bytes) -> bytes:
+    """``k_{i-1}`` from ``k_i`` (section 2)."""
+    return tagged_hash("chain", u32(number), key)
+
+
+def client_commit(game: str, seed: bytes) -> bytes:
+    """What a seat commits to in mode ``sealed`` (section 2)."""
+    return tagged_hash("client-commit", game.encode(), seed)
+
+
+def pseudonym(salt: bytes, name: str) -> bytes:
+    """``who`` of a ``joined`` entry: binds a name without publishing it (section 4)."""
+    return tagged_hash("who", salt, name.encode())
+
+
+def context(game: str, commitment: bytes, seeds: Mapping[int, bytes]) -> bytes:
+    """``X`` of section 2; ``seeds`` holds the contributing seats only, in any order."""
+    parts = [part for seat in sorted(seeds) for part in (u32(seat), seeds[seat])]
+    return tagged_hash("context", game.encode(), commitment, *parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Die:
+    """A list of faces, each with an integer weight (section 3).
+
+    Raises ValueError unless every face has a weight >= 0 and 1 <= their sum < 2**32.
+    """
+
+    faces: tuple[Face, ...]
+    weights: tuple[int, ...]
+    _bounds: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if len(self.faces) != len(self.weights) or any(weight < 0 for weight in self.weights):
+            raise ValueError("a die needs one weight >= 0 for each face")
+        if not 1 <= sum(self.weights) < _WORDS:
+            raise ValueError("the weights of a die sum to 1 .. 2**32 - 1")
+        object.__setattr__(self, "_bounds", tuple(accumulate(self.weights)))
+
+    def face(self, key: bytes, prefix: bytes, number: int) -> Face:
+        """The face of die ``number``; ``prefix`` encodes everything that its throw shares."""
+        total = self._bounds[-1]
+        limit = _WORDS - _WORDS % total
+        for word in _words(key, prefix + enc(u32(number))):
+            if word < limit:
+                return self.faces[bisect_right(self._bounds, word % total)]
+        raise AssertionError("the words never end")
+
+    def to_json(self) -> dict[str, Any]:
+        """As the ``created`` entry holds it."""
+        return {"faces": list(self.faces), "weights": list(self.weights)}
+
+
+D6: Final = Die((1, 2, 3, 4, 5, 6), (1, 1, 1, 1, 1, 1))
+
+
+def even_die(faces: int) -> Die:
+    """A die with the faces 0 .. ``faces`` - 1, all alike: draws a seat or a text."""
+    return Die(tuple(range(faces)), (1,) * faces)
+
+
+def _words(key: bytes, message: bytes) -> Iterator[int]:
+    """The 32-bit words that one die may use, block after block (section 3)."""
+    block = 0
+    while True:
+        digest = hmac.digest(key, message + enc(u32(block)), "sha256")
+        for start in range(0, 32, 4):
+            yield int.from_bytes(digest[start : start + 4], "big")
+        block += 1
+
+
+def faces(key: bytes, context: bytes, throw: int, dice: Sequence[Die]) -> tuple[Face, ...]:
+    """All faces of throw ``throw`` with its key ``k_throw`` (section 3)."""
+    prefix = enc(f"{PROTOCOL}/die".encode(), context, b"", u32(throw))
+    return tuple(die.face(key, prefix, number) for number, die in enumerate(dice))
+
+
+class KeyChain:
+    """The keys ``k_0 .. k_N`` that follow from one root ``k_N`` (section 2).
+
+    Hashing runs from the root down, throws run up. Every 32nd key is kept as a checkpoint and the
+    32 keys in use are kept whole, so that the next key costs the same at any throw.
+    """
+
+    __slots__ = ("_block", "_block_number", "_checkpoints", "length", "root")
+
+    def __init__(self, root: bytes, length: int) -> None:
+        if not 1 <= length <= THROWS_LIMIT or len(root) != 32:
+            raise ValueError(f"a chain has a root of 32 bytes and 1 .. {THROWS_LIMIT} keys")
+        self.root = root
+        self.length = length
+        self._checkpoints: list[bytes] = []
+        key = root
+        for number in range(length, 0, -1):
+            if number % _BLOCK == 0:
+                self._checkpoints.append(key)
+            key = previous_key(number, key)
+        self._checkpoints.append(key)
+        self._checkpoints.reverse()
+        self._block: list[bytes] = []
+        self._block_number = -1
+
+    @property
+    def commitment(self) -> bytes:
+        """``k_0``."""
+        return self._checkpoints[0]
+
+    def key(self, number: int) -> bytes:
+        """``k_number``; raises ThrowsExhausted past the root."""
+        if number > self.length:
+            raise ThrowsExhausted
+        block, offset = divmod(number, _BLOCK)
+        if block != self._block_number:
+            self._block = self._keys_of(block)
+            self._block_number = block
+        return self._block[offset]
+
+    def _keys_of(self, block: int) -> list[bytes]:
+        first = block * _BLOCK
+        last = min(first + _BLOCK, self.length)
+        key = self.root if last == self.length else self._checkpoints[block + 1]
+        keys = [key]
+        for number in range(last, first, -1):
+            key = previous_key(number, key)
+            keys.append(key)
+        keys.reverse()
+        return keys
+
+
+@dataclass(frozen=True, slots=True)
+class Throw:
+    """All dice of one roll, with the key that proves them. ``seat`` is null for the table's own."""
+
+    number: int
+    seat: int | None
+    dice: tuple[str, ...]
+    faces: tuple[Face, ...]
+    key: bytes
+
+    def to_json(self) -> dict[str, Any]:
+        """As an ``acted`` entry holds it."""
+        return {
+            "throw": self.number,
+            "seat": self.seat,
+            "dice": list(self.dice),
+            "faces": list(self.faces),
+            "key": self.key.hex(),
+        }
+
+
+class Dice(Protocol):
+    """What rules throw with: they name dice and see faces, never keys."""
+
+    def throw(self, seat: int | None, dice: Sequence[str]) -> tuple[Face, ...]:
+        """Throw these dice for a seat (null: for the table). May raise ThrowsExhausted."""
+
+
+class Cup:
+    """Hands out the throws of one action in order and records them."""
+
+    def __init__(self, chain: KeyChain, context: bytes, used: int, dice: Mapping[str, Die]) -> None:
+        self._chain = chain
+        self._context = context
+        self._used = used
+        self._dice = dice
+        self.throws: list[Throw] = []
+
+    def throw(self, seat: int | None, dice: Sequence[str]) -> tuple[Face, ...]:
+        """The next throw of the chain; raises ThrowsExhausted when no key is left."""
+        if not 1 <= len(dice) <= DICE_LIMIT:
+            raise ValueError(f"a throw has 1 .. {DICE_LIMIT} dice")
+        number = self._used + len(self.throws) + 1
+        key = self._chain.key(number)
+        shown = faces(key, self._context, number, [self._dice[name] for name in dice])
+        self.throws.append(Throw(number, seat, tuple(dice), shown, key))
+        return shown
