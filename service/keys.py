@@ -1,0 +1,119 @@
+"""Everything secret: the server key and what derives from it, and the tokens of players.
+
+The server key is 32 bytes kept outside the database, so that a stolen database predicts no throw.
+"""
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import os
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from service.dice import PROTOCOL, enc
+from service.errors import BadSetting
+
+TokenKind: TypeAlias = Literal["seat", "host"]
+Entropy: TypeAlias = Callable[[int], bytes]
+
+NONCE_SIZE: Final = 12
+_KEY_FILE: Final = re.compile(r"[0-9a-f]{64}\n?")
+
+
+class ServerKey:
+    """Derives the root of every game and seals stored answers that hold tokens."""
+
+    def __init__(self, key: bytes) -> None:
+        if len(key) != 32:
+            raise ValueError("a server key has 32 bytes")
+        self._key = key
+        self._answers = AESGCM(self._derive(b"", b"cubilete/answers"))
+
+    def _derive(self, salt: bytes, info: bytes) -> bytes:
+        return HKDF(algorithm=SHA256(), length=32, salt=salt or None, info=info).derive(self._key)
+
+    def root(self, game: str, salt: bytes) -> bytes:
+        """The root of a game's key chain (``docs/fair-dice.md``, section 2)."""
+        return self._derive(salt, enc(f"{PROTOCOL}/root".encode(), game.encode()))
+
+    def fingerprint(self) -> bytes:
+        """32 bytes that tell this key from another and give nothing of it away."""
+        return self._derive(b"", b"cubilete/fingerprint")
+
+    def seal(self, clear: bytes, nonce: bytes) -> bytes:
+        """Encrypts an answer for the database; ``nonce`` is 12 bytes never used before."""
+        return nonce + self._answers.encrypt(nonce, clear, None)
+
+    def unseal(self, sealed: bytes) -> bytes:
+        """What ``seal`` was given; raises ValueError if it was another key's."""
+        try:
+            return self._answers.decrypt(sealed[:NONCE_SIZE], sealed[NONCE_SIZE:], None)
+        except InvalidTag:
+            raise ValueError("sealed with another server key") from None
+
+
+def open_server_key(data_dir: Path, given: str | None, entropy: Entropy = os.urandom) -> ServerKey:
+    """The server key: the one given (64 hex digits), or the one in ``data_dir/server.key``.
+
+    The file is made on the first start, readable by its owner alone. Raises BadSetting if it
+    can't be made or read, or if others could read it.
+    """
+    if given is not None:
+        return ServerKey(bytes.fromhex(given))
+    path = data_dir / "server.key"
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            _write_new(path, entropy(32).hex() + "\n")
+        if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise BadSetting(f"{path}: others can read the server key (chmod 600 it)")
+        text = path.read_text("ascii", "replace")
+    except OSError as error:
+        raise BadSetting(f"CUBILETE_DATA_DIR: {path}: {error.strerror}") from None
+    if not _KEY_FILE.fullmatch(text):
+        raise BadSetting(f"{path}: not a server key of 64 hex digits")
+    return ServerKey(bytes.fromhex(text.strip()))
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Writes a file that is whole or absent; raises FileExistsError if it is there already."""
+    draft = path.with_suffix(f".{os.getpid()}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(draft, path)
+    finally:
+        draft.unlink()
+
+
+def new_token(kind: TokenKind, entropy: Entropy) -> str:
+    """A bearer token of 256 random bits."""
+    digits = base64.urlsafe_b64encode(entropy(32)).rstrip(b"=").decode()
+    return f"cub_{kind}_{digits}"
+
+
+def token_hash(token: str) -> bytes:
+    """What is stored of a token: it has full entropy, so a plain hash is enough."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+def same(one: bytes, other: bytes) -> bool:
+    """Whether two hashes are equal, in constant time."""
+    return hmac.compare_digest(one, other)
+
+
+def new_game_id(at: int, entropy: Entropy) -> str:
+    """A game id: 48 bits of time, so that ids sort by age, and 128 random bits."""
+    return base64.b32hexencode(at.to_bytes(6, "big") + entropy(16)).rstrip(b"=").decode().lower()

@@ -1,0 +1,76 @@
+"""Decoded games by id, the least used dropped first. What is in it was committed."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlalchemy import Connection, RowMapping, select
+
+from service.store import records, tables
+from service.store.change import HostedGame
+
+_game, _holder, _root_salt = tables.game, tables.holder, tables.root_salt
+
+
+class GameCache:
+    """A bounded cache; ``current`` keeps it honest when another process moved a game."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._games: OrderedDict[str, HostedGame] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, game_id: str) -> HostedGame | None:
+        """The game as this process knows it."""
+        with self._lock:
+            hosted = self._games.get(game_id)
+            if hosted is not None:
+                self._games.move_to_end(game_id)
+            return hosted
+
+    def put(self, games: Iterable[HostedGame]) -> None:
+        """Remembers committed games; an older revision never replaces a newer one."""
+        with self._lock:
+            for hosted in games:
+                known = self._games.get(hosted.game.id)
+                if known is None or known.revision < hosted.revision:
+                    self._games[hosted.game.id] = hosted
+                self._games.move_to_end(hosted.game.id)
+            while len(self._games) > self._size:
+                self._games.popitem(last=False)
+
+    def current(
+        self, connection: Connection, game_ids: Sequence[str], lock: bool = True
+    ) -> dict[str, HostedGame]:
+        """The games as the database has them, read whole only if they have moved.
+
+        With ``lock`` their rows stay locked, in the order of ids, until the transaction ends.
+        """
+        query = select(_game.c.id, _game.c.revision).where(_game.c.id.in_(game_ids))
+        if lock:
+            query = query.order_by(_game.c.id).with_for_update()
+        revisions: Mapping[str, int] = {row.id: row.revision for row in connection.execute(query)}
+        found = {
+            game_id: hosted
+            for game_id, revision in revisions.items()
+            if (hosted := self.get(game_id)) is not None and hosted.revision == revision
+        }
+        missing = [game_id for game_id in revisions if game_id not in found]
+        return found | read_games(connection, missing)
+
+
+def read_games(connection: Connection, game_ids: Sequence[str]) -> dict[str, HostedGame]:
+    """These games, read whole in two statements."""
+    if not game_ids:
+        return {}
+    rows = connection.execute(
+        select(_game, _root_salt.c.salt)
+        .join(_root_salt, _root_salt.c.game_id == _game.c.id)
+        .where(_game.c.id.in_(game_ids))
+    ).mappings()
+    holders: dict[str, list[RowMapping]] = {}
+    for one in connection.execute(
+        select(_holder).where(_holder.c.game_id.in_(game_ids))
+    ).mappings():
+        holders.setdefault(one["game_id"], []).append(one)
+    return {row["id"]: records.hosted_game(row, holders.get(row["id"], [])) for row in rows}

@@ -1,0 +1,105 @@
+"""What the store keeps of a game, and what one request changes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from service.game import Game
+
+Visibility: TypeAlias = Literal["public", "unlisted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a seat, as it stands beside the log, where it can be erased: the name, the salt
+    that binds it to ``who``, and the hash of the seat's token (null for a hot seat's guests)."""
+
+    name: str | None
+    salt: bytes
+    token_hash: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The games that a table plays in a row. ``number`` counts from 1; ``tally`` is what each
+    seat had won (or lost) before this game; ``next_game`` is the rematch, once there is one."""
+
+    id: str
+    number: int
+    tally: tuple[int, ...]
+    next_game: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostedGame:
+    """A game with all that stands beside its log. ``salt`` leads, with the server key, to the
+    root (in a practice game nothing does). ``revision`` counts the changes of the whole."""
+
+    game: Game
+    holders: tuple[Holder | None, ...]
+    host_hash: bytes
+    salt: bytes
+    hotseat: bool
+    visibility: Visibility
+    start_when_full: bool
+    created_at: int
+    series: Series
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as bytes. ``sealed`` says that the body is encrypted (it holds tokens);
+    ``replayed`` that it comes from the store and nothing was done this time."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    sealed: bool = False
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Makes a request safe to send again. ``scope`` is the hash of token and Idempotency-Key,
+    ``fingerprint`` the hash of method, path and canonical body."""
+
+    scope: bytes
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A game as it shall be stored, with the log lines that are new (they end at its version)."""
+
+    hosted: HostedGame
+    lines: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one request does, all or nothing. ``kept`` is the answer as the store keeps it for a
+    retry, if it differs from the one that is given now."""
+
+    writes: tuple[Write, ...]
+    answer: Answer
+    kept: Answer | None = None
+
+
+Decide: TypeAlias = Callable[[HostedGame | None], Change]
+Check: TypeAlias = Callable[[HostedGame | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A change that waits for the committer.
+
+    ``check`` raises a Refusal for a caller who may not even see an earlier answer; ``decide``
+    makes the change from the game as it stands (null if there is none), or raises a Refusal.
+    Both may run more than once and must therefore be pure.
+    """
+
+    game_id: str
+    check: Check
+    decide: Decide
+    retry: Retry | None

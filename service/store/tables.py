@@ -1,0 +1,97 @@
+"""The tables. ``migrations/`` creates them; a test compares the two."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(referred_table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+# The snapshot holds the game after its entry `version`; the columns beside it repeat what is
+# searched for. `commitment` is null for practice games, whose roots are no secret.
+game = Table(
+    "game",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("revision", BigInteger, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("ruleset", String(64), nullable=False),
+    Column("open_seats", SmallInteger, nullable=False),
+    Column("visibility", String(16), nullable=False),
+    Column("commitment", LargeBinary(32), unique=True),
+    Column("series_id", String(64), nullable=False),
+    Column("series_number", Integer, nullable=False),
+    Column("host_hash", LargeBinary(32), nullable=False),
+    Column("snapshot", Text, nullable=False),
+    UniqueConstraint("series_id", "series_number"),
+    Index("ix_game_listing", "visibility", "status", "ruleset", "id"),
+)
+
+# One line a row, the bytes that were hashed: the truth of a game.
+entry = Table(
+    "entry",
+    metadata,
+    Column("game_id", String(64), ForeignKey("game.id"), primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("line", LargeBinary, nullable=False),
+)
+
+# Names and tokens, beside the log so that they can be erased or changed.
+holder = Table(
+    "holder",
+    metadata,
+    Column("game_id", String(64), ForeignKey("game.id"), primary_key=True),
+    Column("seat", SmallInteger, primary_key=True, autoincrement=False),
+    Column("name", String(160)),
+    Column("salt", LargeBinary(32), nullable=False),
+    Column("token_hash", LargeBinary(32)),
+)
+
+# With the server key, which is not in the database, the salt leads to the root of the game.
+root_salt = Table(
+    "root_salt",
+    metadata,
+    Column("game_id", String(64), ForeignKey("game.id"), primary_key=True),
+    Column("salt", LargeBinary(32), nullable=False),
+)
+
+# Answers that a retry with the same Idempotency-Key is given again, byte for byte.
+answer = Table(
+    "answer",
+    metadata,
+    Column("scope", LargeBinary(32), primary_key=True),
+    Column("fingerprint", LargeBinary(32), nullable=False),
+    Column("game_id", String(64), ForeignKey("game.id"), nullable=False),
+    Column("status", SmallInteger, nullable=False),
+    Column("headers", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("sealed", Boolean, nullable=False),
+    Index("ix_answer_game_id", "game_id"),
+)
+
+# One row: which server key this database belongs to.
+server = Table(
+    "server",
+    metadata,
+    Column("id", SmallInteger, primary_key=True, autoincrement=False),
+    Column("key_fingerprint", LargeBinary(32), nullable=False),
+)
