@@ -1,0 +1,1 @@
+"""The HTTP API: routes by resource over the croupier's use cases."""

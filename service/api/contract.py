@@ -1,0 +1,144 @@
+"""The OpenAPI document: what each route asks, answers and refuses, said once beside the route."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel, TypeAdapter
+
+from service import __version__
+from service.api import problems, shapes
+from service.api.texts import PROBLEMS
+
+REFERENCE: Final = "#/components/schemas/{model}"
+_SUMMARY: Final = "Dice games whose every throw can be checked."
+_REQUESTS: Final[Mapping[str, Any]] = {
+    "NewGame": shapes.NewGame,
+    "Join": shapes.Join,
+    "Rename": shapes.Rename,
+    "Step": shapes.Step,
+    "Rematch": shapes.Rematch,
+    "ActRequest": shapes.ActRequest,
+}
+# The problems that routes have in common.
+CHANGE: Final = (
+    "unreadable_body",
+    "body_too_large",
+    "unsupported_media_type",
+    "invalid_input",
+    "key_reused",
+    "precondition_missing",
+)
+VERSION: Final = ("precondition_malformed", "stale_version")
+TOKEN: Final = ("token_missing", "token_unknown")
+
+_BEARER: Final = {"token": {"type": "http", "scheme": "bearer"}}
+_KEY: Final = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "Makes the request safe to repeat: the same key gives the same answer, byte "
+    "for byte. Without a token it needs at least 22 characters.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+}
+_IF_MATCH: Final = {
+    "name": "If-Match",
+    "in": "header",
+    "description": 'The version that the caller has seen, as `"7"`; another one gives 412.',
+    "schema": {"type": "string"},
+}
+_IF_NONE_MATCH: Final = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "The version that the caller has; 304 if it still stands.",
+    "schema": {"type": "string"},
+}
+
+
+def parameters(**described: tuple[Mapping[str, Any], str]) -> list[dict[str, Any]]:
+    """Query parameters: name = (JSON Schema, description)."""
+    return [
+        {"name": name, "in": "query", "schema": schema, "description": text}
+        for name, (schema, text) in described.items()
+    ]
+
+
+def asks(
+    request: str | None = None,
+    *,
+    optional: bool = False,
+    token: bool = False,
+    change: bool = True,
+    query: Iterable[Mapping[str, Any]] = (),
+    cached: bool = False,
+) -> dict[str, Any]:
+    """What a route reads besides its path: a body, a token, headers, a query."""
+    told: dict[str, Any] = {"parameters": list(query)}
+    if change:
+        told["parameters"] += [_KEY, *([_IF_MATCH] if token else [])]
+    if cached:
+        told["parameters"].append(_IF_NONE_MATCH)
+    if token:
+        told["security"] = [{"token": []}]
+    if request is not None:
+        schema = {"$ref": REFERENCE.format(model=request)}
+        told["requestBody"] = {
+            "required": not optional,
+            "content": {"application/json": {"schema": schema}},
+        }
+    return told
+
+
+def answers(
+    status: int,
+    model: type[BaseModel],
+    description: str,
+    *codes: str,
+    media: Mapping[str, Any] = {},
+) -> dict[int | str, dict[str, Any]]:
+    """The answers of a route: one that is good, and the problems it may tell."""
+    told: dict[int | str, dict[str, Any]] = {
+        status: {
+            "model": model,
+            "description": description,
+            **({"content": media} if media else {}),
+        }
+    }
+    for code in (*codes, "internal", "unavailable"):
+        known = told.setdefault(problems.STATUS[code], {"description": "", "x-codes": []})
+        known["x-codes"].append(code)
+        known["description"] = "; ".join(PROBLEMS[each][0].en for each in known["x-codes"])
+        known["content"] = {
+            problems.MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="Problem")}}
+        }
+    return told
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The whole contract, made once from the routes and the registry."""
+    if app.openapi_schema:
+        return app.openapi_schema
+    schema = get_openapi(
+        title="Cubilete",
+        version=__version__,
+        summary=_SUMMARY,
+        routes=app.routes,
+        separate_input_output_schemas=False,
+    )
+    components = schema.setdefault("components", {})
+    known = components.setdefault("schemas", {})
+    for unused in ("HTTPValidationError", "ValidationError"):
+        known.pop(unused, None)
+    for name, shape in {**_REQUESTS, "Problem": shapes.Problem}.items():
+        own = TypeAdapter(shape).json_schema(ref_template=REFERENCE)
+        known.update(own.pop("$defs", {}))
+        known[name] = own
+    components["securitySchemes"] = _BEARER
+    for path in schema["paths"].values():
+        for operation in path.values():
+            # Every route reads its input itself and says so above; none answers the default 422.
+            found = operation["responses"].get("422", {})
+            if "x-codes" not in found:
+                operation["responses"].pop("422", None)
+    app.openapi_schema = schema
+    return schema

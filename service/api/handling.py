@@ -1,0 +1,83 @@
+"""What every handler does: whom it asks, who asks, and how an answer leaves."""
+
+import json
+import re
+from collections.abc import Awaitable
+from typing import Final
+from urllib.parse import urlencode
+
+from fastapi import Request, Response
+
+from service.api import reading
+from service.croupier import Caller, Croupier
+from service.errors import GameNotFound, SeatNotFound, StaleVersion
+from service.settings import Settings
+from service.store import Answer
+
+PAGE: Final = 100
+GAME_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SEAT: Final = re.compile(r"0|[1-9][0-9]?")
+
+
+def croupier(request: Request) -> Croupier:
+    """The croupier of this server."""
+    found: Croupier = request.app.state.croupier
+    return found
+
+
+def caller(request: Request, version: int | None, acts: bool = False) -> Caller:
+    """Who asks for a change; read the body first. ``version`` is its ``expected_version``."""
+    settings: Settings = request.app.state.settings
+    return reading.caller(
+        request,
+        version,
+        key_needed=settings.require_idempotency_key,
+        version_needed=acts and settings.require_version,
+    )
+
+
+def game_id(text: str) -> str:
+    """A game id of a path; what can be none is told as a game that does not exist."""
+    if not GAME_ID.fullmatch(text):
+        raise GameNotFound
+    return text
+
+
+def seat_number(text: str) -> int:
+    """A seat of a path."""
+    if not _SEAT.fullmatch(text):
+        raise SeatNotFound
+    return int(text)
+
+
+def sent(answer: Answer) -> Response:
+    """An answer on its way, told apart if it is one from the store."""
+    response = Response(answer.body, answer.status, dict(answer.headers), "application/json")
+    if answer.replayed:
+        response.headers["idempotency-replayed"] = "true"
+    return response
+
+
+async def answered(
+    request: Request, game_id: str, asked: Caller, answer: Awaitable[Answer]
+) -> Response:
+    """The answer to a change; a stale caller is told what was missed."""
+    try:
+        return sent(await answer)
+    except StaleVersion as stale:
+        hosted = await croupier(request).read(game_id)
+        after = -1 if asked.version is None else asked.version
+        missed = await croupier(request).lines(game_id, max(after, -1), PAGE)
+        stale.extras["version"] = hosted.game.version
+        stale.extras["entries"] = [json.loads(line) for line in missed] if after >= 0 else []
+        stale.extras["legal_actions"] = [legal.to_json() for legal in hosted.game.legal()]
+        raise
+
+
+def page(body: bytes, path: str, asked: dict[str, str], name: str, after: str | None) -> Response:
+    """A page of a list; ``after`` is where the next one begins, as query parameter ``name``."""
+    response = Response(body, headers={"cache-control": "no-cache"}, media_type="application/json")
+    if after is not None:
+        following = urlencode({**asked, name: after})
+        response.headers["link"] = f'<{path}?{following}>; rel="next"'
+    return response

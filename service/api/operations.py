@@ -1,0 +1,68 @@
+"""Operations and reference: health, version, problem pages, the docs page."""
+
+from fastapi import APIRouter, Request, Response
+
+from service import __version__
+from service.api import shapes, views
+from service.api.contract import answers, asks
+from service.api.problems import STATUS, RouteNotFound
+from service.api.texts import PROBLEMS
+from service.croupier import Croupier
+from service.dice import PROTOCOL
+from service.rules import RULESETS
+
+router = APIRouter(tags=["operations"])
+_NO_CACHE = {"cache-control": "no-store"}
+
+
+@router.get(
+    "/livez",
+    openapi_extra=asks(change=False),
+    responses=answers(200, shapes.Health, "The process lives"),
+)
+async def livez() -> Response:
+    """Whether the process lives."""
+    return Response(b'{"status":"ok"}', headers=_NO_CACHE, media_type="application/json")
+
+
+@router.get(
+    "/readyz",
+    openapi_extra=asks(change=False),
+    responses=answers(200, shapes.Health, "The server can play: its database takes changes"),
+)
+async def readyz(request: Request) -> Response:
+    """Whether the server is ready: writes to its database."""
+    croupier: Croupier = request.app.state.croupier
+    await croupier.ready()
+    return Response(b'{"status":"ok"}', headers=_NO_CACHE, media_type="application/json")
+
+
+@router.get(
+    "/version",
+    openapi_extra=asks(change=False),
+    responses=answers(200, shapes.VersionShape, "The program and its rulesets"),
+)
+async def version() -> Response:
+    """Which program serves."""
+    known = [{"key": ruleset.key, "version": ruleset.version} for ruleset in RULESETS]
+    told = {"name": "cubilete", "version": __version__, "protocol": PROTOCOL, "rulesets": known}
+    return Response(views.as_json(told), headers=_NO_CACHE, media_type="application/json")
+
+
+@router.get(
+    "/problems/{code}",
+    openapi_extra=asks(change=False),
+    responses=answers(200, shapes.ProblemPage, "The problem", "not_found"),
+)
+async def problem_page(code: str) -> Response:
+    """What a problem's code means."""
+    if code not in PROBLEMS:
+        raise RouteNotFound
+    title, detail = PROBLEMS[code]
+    told = {
+        "code": code,
+        "status": STATUS[code],
+        "title": {"es": title.es, "en": title.en},
+        "detail": {"es": detail.es, "en": detail.en},
+    }
+    return Response(views.as_json(told), media_type="application/json")

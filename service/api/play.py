@@ -1,0 +1,136 @@
+"""Playing: start, call off, act, rematch."""
+
+import json
+from typing import Any, Final
+
+from fastapi import APIRouter, Request, Response
+from pydantic import TypeAdapter, ValidationError
+
+from service.api import shapes, views
+from service.api.contract import CHANGE, TOKEN, VERSION, answers, asks
+from service.api.handling import answered, caller, croupier, game_id
+from service.api.reading import parse_json, read_body, read_model
+from service.errors import FieldError, InvalidInput
+from service.rules.base import Action, SeatAction
+from service.schema import invalid_input
+
+_ACTION: Final[TypeAdapter[Action]] = TypeAdapter(SeatAction)
+
+router = APIRouter(prefix="/v1", tags=["play"])
+
+
+@router.post(
+    "/games/{id}/start",
+    openapi_extra=asks("Step", optional=True, token=True),
+    responses=answers(
+        200,
+        shapes.Changed,
+        "The game, started",
+        *CHANGE,
+        *VERSION,
+        *TOKEN,
+        "host_only",
+        "game_not_found",
+        "seats_open",
+        "game_started",
+        "game_over",
+    ),
+)
+async def start(id: str, request: Request) -> Response:
+    """Start a game whose seats are all taken (host)."""
+    asked = await read_model(request, shapes.Step, optional=True)
+    asking = caller(request, asked.expected_version)
+    started = croupier(request).start(game_id(id), asking, views.changed)
+    return await answered(request, id, asking, started)
+
+
+@router.post(
+    "/games/{id}/void",
+    openapi_extra=asks("Step", optional=True, token=True),
+    responses=answers(
+        200,
+        shapes.Changed,
+        "The game, called off",
+        *CHANGE,
+        *VERSION,
+        *TOKEN,
+        "host_only",
+        "game_not_found",
+        "game_started",
+        "game_over",
+    ),
+)
+async def void(id: str, request: Request) -> Response:
+    """Call a game off before it starts (host)."""
+    asked = await read_model(request, shapes.Step, optional=True)
+    asking = caller(request, asked.expected_version)
+    voided = croupier(request).void(game_id(id), asking, views.changed)
+    return await answered(request, id, asking, voided)
+
+
+@router.post(
+    "/games/{id}/actions",
+    openapi_extra=asks("ActRequest", token=True),
+    responses=answers(
+        200,
+        shapes.Changed,
+        "The entry of the action, and the game after it",
+        *CHANGE,
+        *VERSION,
+        *TOKEN,
+        "not_your_seat",
+        "game_not_found",
+        "seat_not_found",
+        "not_your_turn",
+        "illegal_action",
+        "game_not_started",
+        "game_over",
+    ),
+)
+async def act(id: str, request: Request) -> Response:
+    """Take an action: roll, hold, bet, ..; `legal_actions` lists what is accepted."""
+    action, beside = _action(parse_json(await read_body(request)), request)
+    asking = caller(request, beside.expected_version, acts=True)
+    acted = croupier(request).act(game_id(id), beside.seat, action, asking, views.changed)
+    return await answered(request, id, asking, acted)
+
+
+def _action(value: Any, request: Request) -> tuple[Action, shapes.Acting]:
+    """The action of a body, and what stands beside its fields."""
+    request.state.value = value
+    if not isinstance(value, dict):
+        raise InvalidInput(FieldError("", "wrong_type"))
+    own = {name: value[name] for name in shapes.Acting.model_fields if name in value}
+    rest = {name: item for name, item in value.items() if name not in own}
+    try:
+        return (
+            _ACTION.validate_json(json.dumps(rest)),
+            shapes.Acting.model_validate(own),
+        )
+    except ValidationError as error:
+        raise invalid_input(error, value) from None
+
+
+@router.post(
+    "/games/{id}/rematch",
+    status_code=201,
+    openapi_extra=asks("Rematch", optional=True, token=True),
+    responses=answers(
+        201,
+        shapes.Rematched,
+        "The next game of the series",
+        *CHANGE,
+        *VERSION,
+        *TOKEN,
+        "host_only",
+        "game_not_found",
+        "game_not_over",
+        "rematch_exists",
+    ),
+)
+async def rematch(id: str, request: Request) -> Response:
+    """Play on: the same seats and tokens, the same settings or new options (host)."""
+    asked = await read_model(request, shapes.Rematch, optional=True)
+    asking = caller(request, asked.expected_version)
+    opened = croupier(request).rematch(game_id(id), asked.options, asking, views.rematched)
+    return await answered(request, id, asking, opened)

@@ -1,0 +1,152 @@
+"""Every refusal as RFC 9457 ``application/problem+json``: one table from code to status and texts.
+
+Codes are stable and English; ``title`` and ``detail`` are in the caller's language. Nothing of the
+input is ever repeated.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.api.texts import FIELDS, PROBLEMS, READING, REASONS
+from service.errors import FieldError, IllegalAction, InvalidInput, NotFound, Refusal, Unreadable
+from service.rules.base import Text
+
+MEDIA_TYPE: Final = "application/problem+json"
+_LANGUAGE: Final = re.compile(
+    r"\s*([a-z]{1,8}|\*)(?:-[a-z0-9-]*)?\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*", re.I
+)
+
+
+class BodyTooLarge(Refusal):
+    """The body is larger than this server reads."""
+
+    code = "body_too_large"
+
+
+class UnsupportedMediaType(Refusal):
+    """The body is not uncompressed ``application/json`` in UTF-8."""
+
+    code = "unsupported_media_type"
+
+
+class RouteNotFound(NotFound):
+    """No resource has this path."""
+
+    code = "not_found"
+
+
+class MethodNotAllowed(Refusal):
+    """The resource does not take this method."""
+
+    code = "method_not_allowed"
+
+
+class Internal(Refusal):
+    """A fault of the server; it is logged under the request's id."""
+
+    code = "internal"
+
+
+class Busy(Refusal):
+    """The server can't take the request now; nothing was done."""
+
+    code = "unavailable"
+
+
+STATUS: Final[Mapping[str, int]] = {
+    "unreadable_body": 400,
+    "precondition_malformed": 400,
+    "token_missing": 401,
+    "token_unknown": 401,
+    "not_your_seat": 403,
+    "host_only": 403,
+    "not_found": 404,
+    "game_not_found": 404,
+    "ruleset_not_found": 404,
+    "seat_not_found": 404,
+    "series_not_found": 404,
+    "version_not_found": 404,
+    "method_not_allowed": 405,
+    "not_your_turn": 409,
+    "illegal_action": 409,
+    "game_over": 409,
+    "game_not_over": 409,
+    "game_not_started": 409,
+    "game_started": 409,
+    "seats_open": 409,
+    "seat_taken": 409,
+    "game_full": 409,
+    "name_taken": 409,
+    "rematch_exists": 409,
+    "stale_version": 412,
+    "body_too_large": 413,
+    "unsupported_media_type": 415,
+    "invalid_input": 422,
+    "key_reused": 422,
+    "precondition_missing": 428,
+    "internal": 500,
+    "unavailable": 503,
+}
+
+
+def language(request: Request) -> str:
+    """``es`` or ``en``, whichever the caller likes better; English if neither is asked for."""
+    liked = {"en": 0.001, "es": 0.0}
+    for part in request.headers.get("accept-language", "").lower().split(",")[:20]:
+        match = _LANGUAGE.fullmatch(part)
+        if match:
+            weight = float(match[2] or 1)
+            for known in liked if match[1] == "*" else {match[1]} & liked.keys():
+                liked[known] = max(liked[known], weight * (0.5 if match[1] == "*" else 1))
+    return max(liked, key=lambda known: liked[known])
+
+
+def _in(language: str, text: Text) -> str:
+    return text.es if language == "es" else text.en
+
+
+def problem(
+    request: Request, refusal: Refusal, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The answer that tells a refusal."""
+    spoken = language(request)
+    title, detail = PROBLEMS[refusal.code]
+    status = STATUS[refusal.code]
+    told = {
+        "type": f"/problems/{refusal.code}",
+        "title": _in(spoken, title),
+        "status": status,
+        "code": refusal.code,
+        "detail": _detail(spoken, refusal, detail),
+        **refusal.extras,
+    }
+    if isinstance(refusal, InvalidInput):
+        told["errors"] = [_field(spoken, wrong) for wrong in refusal.errors]
+    sent = {
+        "content-language": spoken,
+        "vary": "Accept-Language",
+        "cache-control": "no-store",
+        **(headers or {}),
+    }
+    if status == 401:
+        sent["www-authenticate"] = "Bearer"
+    body = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+    return Response(body, status, sent, MEDIA_TYPE)
+
+
+def _detail(spoken: str, refusal: Refusal, detail: Text) -> str:
+    if isinstance(refusal, IllegalAction):
+        return _in(spoken, REASONS[refusal.reason])
+    if isinstance(refusal, Unreadable):
+        return _in(spoken, READING[refusal.extras["reason"]])
+    return _in(spoken, detail)
+
+
+def _field(spoken: str, wrong: FieldError) -> dict[str, Any]:
+    detail = _in(spoken, FIELDS[wrong.code]).format(**dict(wrong.params))
+    return {"pointer": wrong.pointer, "code": wrong.code, "detail": detail}

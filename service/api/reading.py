@@ -1,0 +1,232 @@
+"""Reading requests strictly: whatever is not plain JSON of the documented shape is refused.
+
+The standard parser takes NaN, keeps the last of two equal keys and lets lone surrogates through;
+none of that may reach a game, and no database may see a character that another one refuses.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterable
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.requests import Request
+
+from service import keys
+from service.api.problems import BodyTooLarge, UnsupportedMediaType
+from service.croupier import Caller
+from service.dice import enc
+from service.errors import (
+    FieldError,
+    InvalidInput,
+    PreconditionMalformed,
+    PreconditionMissing,
+    Unreadable,
+)
+from service.schema import invalid_input
+from service.store import Retry
+
+BODY_LIMIT: Final = 64 * 1024
+DEPTH_LIMIT: Final = 16
+_INTEGER_LIMIT: Final = 2**53 - 1
+_STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+_FORBIDDEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control, lone surrogate
+_VISIBLE: Final = re.compile(r"[\x21-\x7e]{1,255}")
+_BEARER: Final = re.compile(r"bearer +([A-Za-z0-9_-]{1,512})", re.IGNORECASE)
+_ETAG: Final = re.compile(r'"(0|[1-9][0-9]{0,15})"')
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,15}")
+_TOKENLESS_KEY_LENGTH: Final = 22
+
+M = TypeVar("M", bound=BaseModel)
+
+
+async def read_model(request: Request, model: type[M], *, optional: bool = False) -> M:
+    """The body as ``model``; an absent body counts as ``{}`` where it is optional."""
+    body = await read_body(request)
+    if not body and optional:
+        body = b"{}"
+    value = request.state.value = parse_json(body)
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise invalid_input(error, value) from None
+
+
+async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
+    """The bytes of the body; refuses other media types, encodings and sizes before reading on."""
+    headers = request.headers
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise UnsupportedMediaType
+    length = headers.get("content-length", "0")
+    if length.isascii() and length.isdigit() and int(length[:20]) > limit:
+        raise BodyTooLarge(limit=limit)
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            raise BodyTooLarge(limit=limit)
+    if body and not _is_json(headers.get("content-type", "")):
+        raise UnsupportedMediaType
+    return bytes(body)
+
+
+def _is_json(content_type: str) -> bool:
+    kind, _, parameters = content_type.partition(";")
+    charset = parameters.strip().lower().replace('"', "")
+    return kind.strip().lower() == "application/json" and charset in ("", "charset=utf-8")
+
+
+def parse_json(body: bytes, depth: int = DEPTH_LIMIT) -> Any:
+    """The value of a JSON text; raises Unreadable with the reason."""
+    _require_shallow(body, depth)
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise Unreadable("invalid_utf8") from None
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_constant,
+        )
+    except ValueError:  # a byte order mark is no JSON either
+        raise Unreadable("not_json") from None
+    _require_plain_text(value)
+    return value
+
+
+def _require_shallow(body: bytes, limit: int) -> None:
+    depth = 0
+    for match in _STRUCTURE.finditer(body):
+        if match[0] in (b"[", b"{"):
+            depth += 1
+            if depth > limit:
+                raise Unreadable("too_deep")
+        elif match[0] in (b"]", b"}"):
+            depth -= 1
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise Unreadable("duplicate_key")
+    return value
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 17 or abs(int(digits)) > _INTEGER_LIMIT:
+        raise Unreadable("number_out_of_range")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if abs(value) > _INTEGER_LIMIT:
+        raise Unreadable("number_out_of_range")
+    return value
+
+
+def _constant(_: str) -> None:
+    raise Unreadable("not_json")  # NaN, Infinity and -Infinity are no JSON
+
+
+def _require_plain_text(value: Any) -> None:
+    if any(_FORBIDDEN.search(text) for text in _texts(value)):
+        raise Unreadable("forbidden_character")
+
+
+def _texts(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+
+
+# --- headers and queries ------------------------------------------------------------------------
+
+
+def bearer(request: Request) -> str | None:
+    """The bearer token, or None; what is no token of ours can't be known and is passed on."""
+    header = request.headers.get("authorization")
+    if header is None:
+        return None
+    match = _BEARER.fullmatch(header.strip())
+    return match[1] if match else ""
+
+
+def caller(
+    request: Request, version: int | None = None, *, key_needed: bool, version_needed: bool = False
+) -> Caller:
+    """Who asks for a change. Read the body first: it is part of what a retry repeats.
+
+    ``version`` is the body's ``expected_version``.
+    """
+    token = bearer(request)
+    known = _version(request, version)
+    key = request.headers.get("idempotency-key")
+    if (key is None and key_needed) or (known is None and version_needed):
+        raise PreconditionMissing
+    retry = None if key is None else _retry(request, token, key)
+    return Caller(token, retry, known)
+
+
+def _version(request: Request, in_body: int | None) -> int | None:
+    tag = request.headers.get("if-match")
+    if tag is None:
+        return in_body
+    match = _ETAG.fullmatch(tag.strip())
+    if match is None:
+        raise PreconditionMalformed
+    # Two versions that differ can't both be the present one.
+    return int(match[1]) if in_body in (None, int(match[1])) else -1
+
+
+def _retry(request: Request, token: str | None, key: str) -> Retry:
+    if not _VISIBLE.fullmatch(key):
+        raise InvalidInput(FieldError("header:Idempotency-Key", "wrong_form"))
+    if token is None and len(key) < _TOKENLESS_KEY_LENGTH:
+        limit = (("limit", _TOKENLESS_KEY_LENGTH),)
+        raise InvalidInput(FieldError("header:Idempotency-Key", "too_short", limit))
+    owner = b"" if token is None else keys.token_hash(token)
+    scope = hashlib.sha256(enc(owner, key.encode())).digest()
+    body = json.dumps(request.state.value, sort_keys=True).encode()
+    asked = enc(request.method.encode(), request.scope["path"].encode(), body)
+    return Retry(scope, hashlib.sha256(asked).digest())
+
+
+def seen_version(request: Request) -> int | None:
+    """The version of a single strong ``If-None-Match``, or None."""
+    match = _ETAG.fullmatch(request.headers.get("if-none-match", "").strip())
+    return int(match[1]) if match else None
+
+
+def query(request: Request, known: Collection[str]) -> dict[str, str]:
+    """The query's parameters; refuses unknown and repeated ones, whose names it never repeats."""
+    found: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name not in known:
+            raise InvalidInput(FieldError("query:", "unknown_field"))
+        if name in found:
+            raise InvalidInput(FieldError(f"query:{name}", "repeated"))
+        found[name] = value
+    return found
+
+
+def number(asked: dict[str, str], name: str, default: int | None, limit: int | None = None) -> Any:
+    """A whole number of the query, at most ``limit`` (which is also the bound told)."""
+    text = asked.get(name)
+    if text is None:
+        return default
+    if not _NUMBER.fullmatch(text) or int(text) > _INTEGER_LIMIT:
+        raise InvalidInput(FieldError(f"query:{name}", "wrong_form"))
+    if limit is not None and not 1 <= int(text) <= limit:
+        raise InvalidInput(FieldError(f"query:{name}", "too_large", (("limit", limit),)))
+    return int(text)

@@ -1,0 +1,127 @@
+"""What is on record: logs, audit records, series."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from service.api import shapes, views
+from service.api.contract import answers, asks, parameters
+from service.api.handling import GAME_ID, PAGE, croupier, game_id, page
+from service.api.reading import number, query
+from service.croupier import Croupier, tally
+from service.errors import SeriesNotFound
+from service.log import jsonl
+
+_CHUNK: Final = 1000
+
+router = APIRouter(prefix="/v1", tags=["record"])
+
+
+@router.get(
+    "/games/{id}/log",
+    openapi_extra=asks(
+        change=False,
+        query=parameters(
+            after=({"type": "integer", "minimum": 0}, "Only entries after this seq."),
+            limit=(
+                {"type": "integer", "minimum": 1, "maximum": PAGE, "default": PAGE},
+                "Page size (JSON).",
+            ),
+        ),
+    ),
+    responses=answers(
+        200,
+        shapes.LogPage,
+        "A page of the log; with `Accept: application/jsonl` the stored bytes, whole",
+        "game_not_found",
+        "invalid_input",
+        media={"application/jsonl": {"schema": {"type": "string"}}},
+    ),
+)
+async def log(id: str, request: Request) -> Response:
+    """Read a log, as JSON or as the stored bytes."""
+    asked = query(request, ("after", "limit"))
+    after, limit = number(asked, "after", -1), number(asked, "limit", PAGE, PAGE)
+    if "application/jsonl" in request.headers.get("accept", ""):
+        bound = limit if "limit" in asked else None
+        lines = _stored_lines(croupier(request), game_id(id), after, bound)
+        first = await anext(lines)
+        return StreamingResponse(_from(first, lines), media_type="application/jsonl")
+    found = await croupier(request).lines(game_id(id), after, limit)
+    following = str(after + limit) if len(found) == limit else None
+    body = b'{"entries":' + views.entries_json(found) + b',"next_cursor":'
+    body += views.as_json(following) + b"}"
+    return page(body, f"/v1/games/{id}/log", asked, "after", following)
+
+
+async def _stored_lines(
+    croupier: Croupier, game_id: str, after: int, limit: int | None
+) -> AsyncIterator[bytes]:
+    """A log as its file, a chunk at a time."""
+    while True:
+        size = _CHUNK if limit is None else min(_CHUNK, limit)
+        lines = await croupier.lines(game_id, after, size)
+        yield jsonl(lines)
+        if len(lines) < size or limit == size:
+            return
+        after += size
+        limit = None if limit is None else limit - size
+
+
+async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for chunk in rest:
+        yield chunk
+
+
+@router.get(
+    "/games/{id}/audit",
+    openapi_extra=asks(change=False),
+    responses=answers(
+        200, shapes.AuditRecord, "The audit record", "game_not_found", "invalid_input"
+    ),
+)
+async def audit(id: str, request: Request) -> Response:
+    """All that `cubilete verify` needs, as one file; of live games what is known so far."""
+    query(request, ())
+    hosted = await croupier(request).read(game_id(id))
+    lines = await croupier(request).lines(id, limit=hosted.game.version + 1)
+    name = f'attachment; filename="{id}.audit.json"'
+    return Response(
+        views.audit_json(hosted, lines),
+        headers={"content-disposition": name, "cache-control": "no-cache"},
+        media_type="application/json",
+    )
+
+
+@router.get(
+    "/series/{series_id}",
+    openapi_extra=asks(
+        change=False,
+        query=parameters(
+            after=({"type": "integer", "minimum": 0}, "Only games after this number."),
+            limit=(
+                {"type": "integer", "minimum": 1, "maximum": PAGE, "default": PAGE},
+                "Page size.",
+            ),
+        ),
+    ),
+    responses=answers(200, shapes.SeriesPage, "The series", "series_not_found", "invalid_input"),
+)
+async def series(series_id: str, request: Request) -> Response:
+    """Read a series: its games in order and the running tally."""
+    asked = query(request, ("after", "limit"))
+    after, limit = number(asked, "after", 0), number(asked, "limit", PAGE, PAGE)
+    if not GAME_ID.fullmatch(series_id):
+        raise SeriesNotFound
+    found, last = await croupier(request).series(series_id, after, limit)
+    following = str(found[-1].series.number) if len(found) == limit else None
+    told = {
+        "id": series_id,
+        "tally": tally(last),
+        "games": [views.summary_json(hosted) for hosted in found],
+        "next_cursor": following,
+    }
+    return page(views.as_json(told), f"/v1/series/{series_id}", asked, "after", following)

@@ -1,0 +1,115 @@
+"""Seats: join, rename, leave, replace a token."""
+
+from fastapi import APIRouter, Request, Response
+
+from service.api import shapes, views
+from service.api.contract import CHANGE, TOKEN, VERSION, answers, asks
+from service.api.handling import answered, caller, croupier, game_id, seat_number
+from service.api.reading import read_model
+
+router = APIRouter(prefix="/v1", tags=["seats"])
+
+
+@router.post(
+    "/games/{id}/seats",
+    status_code=201,
+    openapi_extra=asks("Join"),
+    responses=answers(
+        201,
+        shapes.Seated,
+        "The seat and its token, which is shown once",
+        *CHANGE,
+        *VERSION,
+        "game_not_found",
+        "seat_not_found",
+        "name_taken",
+        "game_started",
+        "game_over",
+        "seat_taken",
+        "game_full",
+    ),
+)
+async def join(id: str, request: Request) -> Response:
+    """Join a game."""
+    asked = await read_model(request, shapes.Join)
+    asking = caller(request, asked.expected_version)
+    saw = None if asked.saw is None else bytes.fromhex(asked.saw)
+    joined = croupier(request).join(game_id(id), asked.name, asked.seat, saw, asking, views.seated)
+    return await answered(request, id, asking, joined)
+
+
+@router.patch(
+    "/games/{id}/seats/{seat}",
+    openapi_extra=asks("Rename", token=True),
+    responses=answers(
+        200,
+        shapes.Changed,
+        "The game with the new name",
+        *CHANGE,
+        *VERSION,
+        *TOKEN,
+        "not_your_seat",
+        "game_not_found",
+        "seat_not_found",
+        "name_taken",
+        "game_started",
+        "game_over",
+    ),
+)
+async def rename(id: str, seat: str, request: Request) -> Response:
+    """Rename a seat before the start."""
+    asked = await read_model(request, shapes.Rename)
+    asking = caller(request, asked.expected_version)
+    renamed = croupier(request).rename(
+        game_id(id), seat_number(seat), asked.name, asking, views.changed
+    )
+    return await answered(request, id, asking, renamed)
+
+
+@router.delete(
+    "/games/{id}/seats/{seat}",
+    openapi_extra=asks("Step", optional=True, token=True),
+    responses=answers(
+        200,
+        shapes.Changed,
+        "The game with the seat open again",
+        *CHANGE,
+        *VERSION,
+        *TOKEN,
+        "not_your_seat",
+        "game_not_found",
+        "seat_not_found",
+        "name_taken",
+        "game_started",
+        "game_over",
+    ),
+)
+async def leave(id: str, seat: str, request: Request) -> Response:
+    """Leave a seat before the start, or remove its player (host)."""
+    asked = await read_model(request, shapes.Step, optional=True)
+    asking = caller(request, asked.expected_version)
+    left = croupier(request).leave(game_id(id), seat_number(seat), asking, views.changed)
+    return await answered(request, id, asking, left)
+
+
+@router.post(
+    "/games/{id}/seats/{seat}/token",
+    openapi_extra=asks("Step", optional=True, token=True),
+    responses=answers(
+        200,
+        shapes.Seated,
+        "The seat's new token, which is shown once; the old one is void",
+        *CHANGE,
+        *VERSION,
+        *TOKEN,
+        "game_not_found",
+        "seat_not_found",
+        "not_your_seat",
+    ),
+)
+async def rotate(id: str, seat: str, request: Request) -> Response:
+    """Replace a seat's token."""
+    asked = await read_model(request, shapes.Step, optional=True)
+    asking = caller(request, asked.expected_version)
+    rotated = croupier(request).rotate(game_id(id), seat_number(seat), asking, views.renewed)
+    return await answered(request, id, asking, rotated)

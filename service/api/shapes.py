@@ -1,0 +1,377 @@
+"""The shapes of requests and answers, as the contract documents them.
+
+Requests are parsed with these models. Answers are rendered by ``views``, once, from objects that
+are valid already; a test holds real answers against these shapes.
+"""
+
+from typing import Annotated, Any, Literal, Union
+
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, create_model
+
+from service.game import Status
+from service.log import EntryType
+from service.names import canonical_name
+from service.rules import RULESETS
+from service.rules.base import SEAT_ACTIONS, Reason
+from service.schema import Model
+
+State: Any = Union[tuple({ruleset.view_type: None for ruleset in RULESETS})]  # noqa: UP007
+
+Name = Annotated[
+    str,
+    AfterValidator(canonical_name),
+    Field(
+        description="1-40 code points after NFC and trimming; no control or format characters.",
+        examples=["Ana"],
+    ),
+]
+Key = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Seat = Annotated[int, Field(ge=0, le=63)]
+Version = Annotated[int, Field(ge=0, le=2**53 - 1)]
+
+
+# --- requests -----------------------------------------------------------------------------------
+
+
+class NewSeat(Model):
+    """A seat of a new game: taken at once by ``name``, or open for somebody to join."""
+
+    name: Name | None = None
+
+
+class NewGame(Model):
+    """A game to create. Options that are left out take their defaults."""
+
+    ruleset: Annotated[str, Field(min_length=1, max_length=64, examples=["big-pig"])]
+    options: dict[str, Any] = Field(
+        default={},
+        description="The ruleset's options; `GET /v1/rulesets/{key}` has their JSON Schema.",
+        examples=[{"target": 50}],
+    )
+    seats: Annotated[tuple[NewSeat, ...], Field(min_length=1, max_length=64)]
+    hotseat: bool = Field(default=False, description="The host's token acts for every seat.")
+    visibility: Literal["public", "unlisted"] = "public"
+    seed_mode: Literal["operator", "practice"] = "operator"
+    seed: Key | None = Field(
+        default=None, description="Practice games only: the root, public from the start."
+    )
+    start: bool = Field(default=True, description="Start as soon as every seat is taken.")
+
+
+class Join(Model):
+    """Take an open seat: the lowest one, or ``seat``."""
+
+    name: Name | None = None
+    seat: Seat | None = None
+    saw: Key | None = Field(default=None, description="The commitment that the player has seen.")
+    expected_version: Version | None = None
+
+
+class Rename(Model):
+    """Another name for a seat, before the start."""
+
+    name: Name
+    expected_version: Version | None = None
+
+
+class Step(Model):
+    """A step that needs nothing said; the body may be left out."""
+
+    expected_version: Version | None = None
+
+
+class Rematch(Model):
+    """The next game of the series; ``options`` replace those of this game."""
+
+    options: dict[str, Any] | None = None
+    expected_version: Version | None = None
+
+
+class Acting(Model):
+    """What stands beside the fields of an action itself."""
+
+    seat: Seat | None = Field(
+        default=None,
+        description="Who acts, at a hot seat; may be left out when one seat alone may act.",
+    )
+    expected_version: Version | None = None
+
+
+def _act_request(action: type[Model]) -> type[Model]:
+    """The shape of a request for one kind of action."""
+    return create_model(f"Act{action.__name__}", __base__=(action, Acting), __doc__=action.__doc__)
+
+
+ActRequest: Any = Annotated[
+    Union[tuple(_act_request(action) for action in SEAT_ACTIONS)],  # noqa: UP007 (made here)
+    Field(discriminator="kind"),
+]
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+class RulesetKey(Model):
+    """Which rules, in which version."""
+
+    key: str
+    version: int
+
+
+class TextShape(Model):
+    """A text in Spanish and English."""
+
+    es: str
+    en: str
+
+
+class SeatRange(Model):
+    """How many seats a game may have."""
+
+    min: int
+    max: int
+
+
+class RulesetSummary(Model):
+    """A ruleset as the catalogue lists it."""
+
+    key: str
+    version: int
+    title: TextShape
+    summary: TextShape
+    seats: SeatRange
+
+
+class Catalogue(Model):
+    """Every ruleset."""
+
+    rulesets: tuple[RulesetSummary, ...]
+
+
+class ActionKind(Model):
+    """A kind of action and the JSON Schema of its parameters."""
+
+    kind: str
+    schema_: dict[str, Any] = Field(alias="schema")
+
+
+class RulesetShape(RulesetSummary):
+    """A ruleset in full: ``rules`` is Markdown; ``options`` and ``events`` are JSON Schemas."""
+
+    rules: TextShape
+    options: dict[str, Any]
+    actions: tuple[ActionKind, ...]
+    events: dict[str, Any]
+    bots: tuple[str, ...]
+
+
+class Health(Model):
+    """Whether the server lives, or is ready to serve."""
+
+    status: Literal["ok"]
+
+
+class VersionShape(Model):
+    """Which program serves, and with which rulesets."""
+
+    name: Literal["cubilete"]
+    version: str
+    protocol: Literal["fair-dice/1"]
+    rulesets: tuple[RulesetKey, ...]
+
+
+class ProblemPage(Model):
+    """What a problem's code means."""
+
+    code: str
+    status: int
+    title: TextShape
+    detail: TextShape
+
+
+class PlayerShape(Model):
+    """A seat and who holds it; ``kind`` is null while it is open."""
+
+    seat: int
+    name: str | None
+    kind: Literal["human", "bot"] | None
+
+
+class LegalActionShape(Model):
+    """A kind of action that a seat may take now. ``min`` and ``max`` bound ``amount``, ``dice`` is
+    the length of ``mask``; only the parameters that the kind has are there."""
+
+    seat: int | None
+    kind: str
+    min: int = Field(default=0)
+    max: int = Field(default=0)
+    dice: int = Field(default=0)
+
+
+class OutcomeShape(Model):
+    """How a finished game ended."""
+
+    reason: Reason
+    winners: tuple[int, ...]
+    losers: tuple[int, ...]
+    scores: tuple[int, ...] | None
+    chips: tuple[int, ...] | None
+
+
+class DiceShape(Model):
+    """What is public of a game's dice: see ``docs/fair-dice.md``."""
+
+    protocol: Literal["fair-dice/1"]
+    seed_mode: Literal["operator", "practice"]
+    commitment: str
+    throws: int
+    throws_max: int
+    last_key: str | None
+    root: str | None
+
+
+class SeriesShape(Model):
+    """Which game of which series this is; ``tally`` is indexed by seat."""
+
+    id: str
+    number: int
+    tally: tuple[int, ...]
+
+
+class GameShape(Model):
+    """A game as it is served."""
+
+    id: str
+    ruleset: RulesetKey
+    options: dict[str, Any]
+    status: Status
+    version: int
+    players: tuple[PlayerShape, ...]
+    phase: str | None
+    to_act: tuple[int, ...]
+    state: State | None
+    legal_actions: tuple[LegalActionShape, ...]
+    outcome: OutcomeShape | None
+    dice: DiceShape
+    series: SeriesShape
+    hotseat: bool
+    visibility: Literal["public", "unlisted"]
+    deadline: None
+    created_at: str
+    updated_at: str
+
+
+class EntryShape(Model):
+    """One entry of a log; ``data`` depends on ``type`` (see ``docs/fair-dice.md``)."""
+
+    v: Literal[1]
+    game: str
+    seq: int
+    prev: str
+    at: int
+    type: EntryType
+    data: dict[str, Any]
+
+
+class SeatToken(Model):
+    """A token that acts for one seat; shown once."""
+
+    seat: int
+    token: str
+
+
+class Tokens(Model):
+    """The tokens of a new game; shown once."""
+
+    host: str
+    seats: tuple[SeatToken, ...]
+
+
+class GameSummary(Model):
+    """A game as lists show it."""
+
+    id: str
+    ruleset: RulesetKey
+    status: Status
+    version: int
+    players: tuple[PlayerShape, ...]
+    outcome: OutcomeShape | None
+    seed_mode: Literal["operator", "practice"]
+    hotseat: bool
+    series: SeriesShape
+    created_at: str
+    updated_at: str
+
+
+class Created(Model):
+    """A new game and its tokens."""
+
+    game: GameShape
+    tokens: Tokens
+
+
+class Seated(Model):
+    """The game with the seat taken, and the seat's token."""
+
+    game: GameShape
+    seat: int
+    token: str
+
+
+class Changed(Model):
+    """The caller's own entry, and the game after everything that followed from it."""
+
+    entry: EntryShape
+    game: GameShape
+
+
+class Rematched(Model):
+    """The next game of the series; tokens stay what they were."""
+
+    game: GameShape
+
+
+class Games(Model):
+    """One page of games, newest first."""
+
+    games: tuple[GameSummary, ...]
+    next_cursor: str | None
+
+
+class LogPage(Model):
+    """One page of a log; ``next_cursor`` is the next page's ``after``."""
+
+    entries: tuple[EntryShape, ...]
+    next_cursor: str | None
+
+
+class AuditRecord(Model):
+    """Everything that a verifier needs, as one file: ``log`` holds the stored lines as text."""
+
+    protocol: Literal["fair-dice/1"]
+    game: str
+    status: Status
+    log: tuple[str, ...]
+    public_keys: tuple[str, ...]
+    receipt: None
+
+
+class SeriesPage(Model):
+    """A series: its running tally and one page of its games, in order."""
+
+    id: str
+    tally: tuple[int, ...]
+    games: tuple[GameSummary, ...]
+    next_cursor: str | None
+
+
+class Problem(Model):
+    """RFC 9457. Some codes have further members; see ``/problems/{code}``."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str

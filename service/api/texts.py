@@ -1,0 +1,205 @@
+"""What refusals say, in Spanish and English: by problem, by field code, by reason."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from service.rules.base import Text
+
+PROBLEMS: Final[Mapping[str, tuple[Text, Text]]] = {
+    "unreadable_body": (
+        Text("Cuerpo ilegible", "Unreadable body"),
+        Text("El cuerpo no se puede leer.", "The body can't be read."),
+    ),
+    "precondition_malformed": (
+        Text("If-Match mal formado", "Malformed If-Match"),
+        Text(
+            'If-Match debe llevar una sola versión fuerte, como "7".',
+            'If-Match must hold one strong version, such as "7".',
+        ),
+    ),
+    "token_missing": (
+        Text("Falta la credencial", "Token missing"),
+        Text(
+            "Envía Authorization: Bearer con la credencial de tu asiento o del anfitrión.",
+            "Send Authorization: Bearer with the token of your seat or of the host.",
+        ),
+    ),
+    "token_unknown": (
+        Text("Credencial desconocida", "Token unknown"),
+        Text("Esta credencial no pertenece a la partida.", "This token is none of the game's."),
+    ),
+    "not_your_seat": (
+        Text("No es tu asiento", "Not your seat"),
+        Text("La credencial no actúa por ese asiento.", "The token does not act for that seat."),
+    ),
+    "host_only": (
+        Text("Solo el anfitrión", "Host only"),
+        Text(
+            "Solo la credencial del anfitrión puede hacer esto.",
+            "Only the host's token may do this.",
+        ),
+    ),
+    "not_found": (
+        Text("No existe", "Not found"),
+        Text("Aquí no hay ningún recurso.", "There is no resource here."),
+    ),
+    "game_not_found": (
+        Text("La partida no existe", "Game not found"),
+        Text("Ninguna partida tiene este identificador.", "No game has this id."),
+    ),
+    "ruleset_not_found": (
+        Text("El juego no existe", "Ruleset not found"),
+        Text(
+            "Ningún reglamento tiene esta clave; mira /v1/rulesets.",
+            "No ruleset has this key; see /v1/rulesets.",
+        ),
+    ),
+    "seat_not_found": (
+        Text("El asiento no existe", "Seat not found"),
+        Text("La partida no tiene ese asiento ocupado.", "The game has no such seat taken."),
+    ),
+    "series_not_found": (
+        Text("La serie no existe", "Series not found"),
+        Text("Ninguna serie tiene este identificador.", "No series has this id."),
+    ),
+    "version_not_found": (
+        Text("La versión no existe", "Version not found"),
+        Text("La partida no ha llegado a esa versión.", "The game has not come to this version."),
+    ),
+    "method_not_allowed": (
+        Text("Método no admitido", "Method not allowed"),
+        Text("El recurso no admite este método.", "The resource does not take this method."),
+    ),
+    "not_your_turn": (
+        Text("No te toca", "Not your turn"),
+        Text("La partida espera a otro asiento.", "The game waits for another seat."),
+    ),
+    "illegal_action": (
+        Text("Jugada no permitida", "Illegal action"),
+        Text("Esa jugada no se puede hacer ahora.", "This action can't be taken now."),
+    ),
+    "game_over": (
+        Text("La partida ha terminado", "Game over"),
+        Text("La partida ya ha terminado.", "The game has ended."),
+    ),
+    "game_not_over": (
+        Text("La partida no ha terminado", "Game not over"),
+        Text(
+            "La revancha llega cuando la partida termina.", "A rematch comes when the game is over."
+        ),
+    ),
+    "game_not_started": (
+        Text("La partida no ha empezado", "Game not started"),
+        Text("La partida aún no ha empezado.", "The game has not started yet."),
+    ),
+    "game_started": (
+        Text("La partida ya ha empezado", "Game started"),
+        Text(
+            "Esto solo se puede hacer antes de empezar.", "This can be done before the start only."
+        ),
+    ),
+    "seats_open": (
+        Text("Quedan asientos libres", "Seats open"),
+        Text(
+            "La partida empieza cuando todos los asientos están ocupados.",
+            "The game starts when all seats are taken.",
+        ),
+    ),
+    "seat_taken": (
+        Text("Asiento ocupado", "Seat taken"),
+        Text("Otra persona ocupa ese asiento.", "Somebody else holds that seat."),
+    ),
+    "game_full": (
+        Text("Partida completa", "Game full"),
+        Text("No quedan asientos libres.", "No seat is open."),
+    ),
+    "name_taken": (
+        Text("Nombre ocupado", "Name taken"),
+        Text(
+            "Otro jugador de la partida se llama igual, o casi.",
+            "Another player of the game has this name, or one that looks the same.",
+        ),
+    ),
+    "rematch_exists": (
+        Text("La revancha ya existe", "Rematch exists"),
+        Text("Esta partida ya tiene su revancha.", "This game already has its rematch."),
+    ),
+    "stale_version": (
+        Text("Versión anticuada", "Stale version"),
+        Text(
+            "La partida ha cambiado desde la versión que conoces.",
+            "The game has moved on from the version that you know.",
+        ),
+    ),
+    "body_too_large": (
+        Text("Cuerpo demasiado grande", "Body too large"),
+        Text("El cuerpo es mayor de lo admitido.", "The body is larger than this server takes."),
+    ),
+    "unsupported_media_type": (
+        Text("Tipo de contenido no admitido", "Unsupported media type"),
+        Text(
+            "Envía application/json en UTF-8, sin comprimir.",
+            "Send application/json in UTF-8, not compressed.",
+        ),
+    ),
+    "invalid_input": (
+        Text("Datos no válidos", "Invalid input"),
+        Text("Algún campo no es válido; mira errors.", "A field is wrong; see errors."),
+    ),
+    "key_reused": (
+        Text("Idempotency-Key ya usada", "Idempotency-Key reused"),
+        Text("Esta clave ya se usó con otra petición.", "This key was used with another request."),
+    ),
+    "precondition_missing": (
+        Text("Falta una condición", "Precondition missing"),
+        Text(
+            "Este servidor exige Idempotency-Key, y en las jugadas If-Match.",
+            "This server demands Idempotency-Key, and If-Match for actions.",
+        ),
+    ),
+    "internal": (
+        Text("Error del servidor", "Internal error"),
+        Text(
+            "Ha fallado algo en el servidor; repetir con la misma clave es seguro.",
+            "Something failed in the server; a retry with the same key is safe.",
+        ),
+    ),
+    "unavailable": (
+        Text("Servidor ocupado", "Unavailable"),
+        Text(
+            "El servidor no puede atender la petición ahora; no se ha hecho nada.",
+            "The server can't take the request now; nothing was done.",
+        ),
+    ),
+}
+
+READING: Final[Mapping[str, Text]] = {
+    "not_json": Text("El cuerpo no es JSON.", "The body is not JSON."),
+    "invalid_utf8": Text("El cuerpo no es UTF-8.", "The body is not UTF-8."),
+    "too_deep": Text("El JSON está anidado más de 16 veces.", "The JSON is nested deeper than 16."),
+    "duplicate_key": Text("Una clave aparece dos veces.", "A key appears twice."),
+    "number_out_of_range": Text("Un número pasa de 2^53 - 1.", "A number lies beyond 2^53 - 1."),
+    "forbidden_character": Text(
+        "Un texto lleva caracteres de control o sustitutos sueltos.",
+        "A text holds control characters or lone surrogates.",
+    ),
+}
+
+FIELDS: Final[Mapping[str, Text]] = {
+    "missing": Text("Falta este campo.", "This field is missing."),
+    "unknown_field": Text("Hay un campo desconocido.", "There is an unknown field."),
+    "wrong_type": Text("El tipo JSON no es el debido.", "The JSON type is not the right one."),
+    "wrong_form": Text("El valor no tiene la forma debida.", "The value has not the right form."),
+    "not_allowed": Text("El valor no es uno de los posibles.", "The value is none of the choices."),
+    "repeated": Text("El parámetro aparece dos veces.", "The parameter appears twice."),
+    "practice_only": Text("Solo en partidas de práctica.", "In practice games only."),
+    "not_the_commitment": Text(
+        "No es el compromiso de esta partida.", "Not the commitment of this game."
+    ),
+    "too_small": Text("El mínimo es {limit}.", "The least is {limit}."),
+    "too_large": Text("El máximo es {limit}.", "The most is {limit}."),
+    "too_short": Text("Son al menos {limit}.", "At least {limit} are needed."),
+    "too_long": Text("Son como mucho {limit}.", "At most {limit} are allowed."),
+}
+
+REASONS: Final[Mapping[str, Text]] = {}

@@ -1,0 +1,155 @@
+"""Games and logs as they are served: rendered once, from what is valid already."""
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from service.croupier import Done, tally
+from service.dice import PROTOCOL
+from service.store import Answer, HostedGame
+
+
+def as_json(value: Any) -> bytes:
+    """Compact JSON in UTF-8."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def moment(at: int) -> str:
+    """Milliseconds UTC as RFC 3339."""
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")[:23] + "Z"
+
+
+def etag(hosted: HostedGame) -> str:
+    """A game's tag is its version."""
+    return f'"{hosted.game.version}"'
+
+
+def game_json(hosted: HostedGame) -> dict[str, Any]:
+    """A game as ``shapes.GameShape``."""
+    game = hosted.game
+    setup, ruleset = game.setup, game.ruleset
+    playing = game.status == "playing"
+    return {
+        "id": game.id,
+        "ruleset": {"key": ruleset.key, "version": ruleset.version},
+        "options": setup.options.model_dump(mode="json"),
+        "status": game.status,
+        "version": game.version,
+        "players": _players(hosted),
+        "phase": ruleset.phase(game.state) if playing else None,
+        "to_act": game.to_act(),
+        "state": None if game.state is None else ruleset.view(game.state),
+        "legal_actions": [legal.to_json() for legal in game.legal()],
+        "outcome": None if game.outcome is None else game.outcome.to_json(),
+        "dice": {
+            "protocol": PROTOCOL,
+            "seed_mode": setup.seed_mode,
+            "commitment": setup.commitment.hex(),
+            "throws": game.throws,
+            "throws_max": setup.throws_max,
+            "last_key": game.last_key.hex() if game.throws else None,
+            "root": None if game.root is None else game.root.hex(),
+        },
+        "series": _series(hosted),
+        "hotseat": hosted.hotseat,
+        "visibility": hosted.visibility,
+        "deadline": None,
+        "created_at": moment(hosted.created_at),
+        "updated_at": moment(game.at),
+    }
+
+
+def summary_json(hosted: HostedGame) -> dict[str, Any]:
+    """A game as ``shapes.GameSummary``."""
+    game = hosted.game
+    return {
+        "id": game.id,
+        "ruleset": {"key": game.ruleset.key, "version": game.ruleset.version},
+        "status": game.status,
+        "version": game.version,
+        "players": _players(hosted),
+        "outcome": None if game.outcome is None else game.outcome.to_json(),
+        "seed_mode": game.setup.seed_mode,
+        "hotseat": hosted.hotseat,
+        "series": _series(hosted),
+        "created_at": moment(hosted.created_at),
+        "updated_at": moment(game.at),
+    }
+
+
+def _players(hosted: HostedGame) -> list[dict[str, Any]]:
+    return [
+        {
+            "seat": seat,
+            "name": None if held is None else held.name,
+            "kind": None if player is None else player.kind,
+        }
+        for seat, (player, held) in enumerate(zip(hosted.game.players, hosted.holders, strict=True))
+    ]
+
+
+def _series(hosted: HostedGame) -> dict[str, Any]:
+    return {"id": hosted.series.id, "number": hosted.series.number, "tally": tally(hosted)}
+
+
+def entries_json(lines: Iterable[bytes]) -> bytes:
+    """Stored lines as a JSON array, byte for byte."""
+    return b"[" + b",".join(lines) + b"]"
+
+
+def audit_json(hosted: HostedGame, lines: Sequence[bytes]) -> bytes:
+    """The audit record; the lines are texts in it, so that their bytes survive."""
+    return as_json(
+        {
+            "protocol": PROTOCOL,
+            "game": hosted.game.id,
+            "status": hosted.game.status,
+            "log": [line.decode() for line in lines],
+            "public_keys": [],
+            "receipt": None,
+        }
+    )
+
+
+# --- answers to changes -------------------------------------------------------------------------
+
+
+def created(done: Done) -> Answer:
+    """201 with the tokens, which are told this once."""
+    seats = [{"seat": seat, "token": token} for seat, token in (done.seat_tokens or {}).items()]
+    tokens = {"host": done.host_token, "seats": seats}
+    return _answer(201, done, as_json({"game": game_json(done.hosted), "tokens": tokens}))
+
+
+def seated(done: Done) -> Answer:
+    """201 with the seat's token, which is told this once."""
+    return _answer(201, done, _with_token(done))
+
+
+def renewed(done: Done) -> Answer:
+    """200 with the seat's new token, which is told this once."""
+    return _answer(200, done, _with_token(done))
+
+
+def _with_token(done: Done) -> bytes:
+    ((seat, token),) = (done.seat_tokens or {}).items()
+    return as_json({"game": game_json(done.hosted), "seat": seat, "token": token})
+
+
+def changed(done: Done) -> Answer:
+    """200 with the caller's own entry and the game after all that followed."""
+    game = as_json(game_json(done.hosted))
+    return _answer(200, done, b'{"entry":' + done.lines[0] + b',"game":' + game + b"}")
+
+
+def rematched(done: Done) -> Answer:
+    """201 with the next game of the series."""
+    return _answer(201, done, as_json({"game": game_json(done.hosted)}))
+
+
+def _answer(status: int, done: Done, body: bytes) -> Answer:
+    headers = [("etag", etag(done.hosted)), ("cache-control", "no-store")]
+    if status == 201:
+        headers.append(("location", f"/v1/games/{done.hosted.game.id}"))
+    return Answer(status, tuple(headers), body)

@@ -1,0 +1,149 @@
+"""The command line: ``cubilete serve``, ``play``, ``verify``, ``openapi``, ``db``."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import uvicorn
+
+from service import verify as verifier
+from service.api.app import check, create_app
+from service.errors import BadSetting
+from service.settings import Settings, read
+from service.store import current, upgrade
+from service.terminal import play as play_in_terminal
+
+app = typer.Typer(
+    help="Dice games whose every throw can be checked.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+db = typer.Typer(help="The database's schema.", no_args_is_help=True)
+app.add_typer(db, name="db")
+
+DatabaseUrl = Annotated[
+    str | None, typer.Option(help="sqlite:///path or postgresql://user@host/name")
+]
+DataDir = Annotated[Path | None, typer.Option(help="Embedded database and server key.")]
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """A wrong setting stops the command with one line and exit code 2."""
+    try:
+        yield
+    except BadSetting as error:
+        typer.echo(f"cubilete: {error}", err=True)
+        raise typer.Exit(2) from None
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on [127.0.0.1].")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on [8000].")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; above 1: PostgreSQL.")] = None,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+    log_level: Annotated[str | None, typer.Option(help="critical .. debug [info].")] = None,
+) -> None:
+    """Serve games over HTTP. Every option is also a CUBILETE_* variable."""
+    with _one_line():
+        settings = read(
+            host=host,
+            port=port,
+            workers=workers,
+            database_url=database_url,
+            data_dir=data_dir,
+            log_level=log_level,
+        )
+        if settings.workers > 1 and settings.database.startswith("sqlite"):
+            raise BadSetting("CUBILETE_WORKERS: SQLite takes one process; use PostgreSQL for more")
+        # What is wrong with database or key is told here, in one line, before a worker starts.
+        check(settings)
+    if settings.workers == 1:
+        _run(settings, create_app(settings))
+    else:
+        os.environ.update(_as_variables(settings))
+        _run(settings, "service.cli:from_environment")
+
+
+def from_environment() -> Any:
+    """The application of one of several workers, whose settings come from the environment."""
+    return create_app(read())
+
+
+def _as_variables(settings: Settings) -> dict[str, str]:
+    given = settings.model_dump(exclude_none=True, exclude={"server_key"})
+    return {f"CUBILETE_{name.upper()}": str(value) for name, value in given.items()}
+
+
+def _run(settings: Settings, application: Any) -> None:
+    uvicorn.run(
+        application,
+        factory=isinstance(application, str),
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        log_level=settings.log_level,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=10,
+    )
+
+
+@app.command()
+def play(
+    ruleset: Annotated[str, typer.Argument(help="Such as big-pig or dados-puercos.")],
+    player: Annotated[
+        list[str] | None, typer.Option(help="A player's name; once for each seat.")
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of the ruleset, as name=value.")
+    ] = None,
+) -> None:
+    """Play at this terminal, all at one keyboard."""
+    raise typer.Exit(play_in_terminal(ruleset, player or ["Ana", "Ben"], option or []))
+
+
+@app.command(
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    add_help_option=False,
+)
+def verify(context: typer.Context) -> None:
+    """Check a game's log or audit record: a file, or the URL of a game. Needs no server."""
+    raise typer.Exit(verifier.main(context.args))
+
+
+@app.command()
+def openapi() -> None:
+    """Print the OpenAPI document."""
+    document = create_app(Settings()).openapi()
+    typer.echo(json.dumps(document, ensure_ascii=False, indent=2, sort_keys=True))
+
+
+@db.command("upgrade")
+def db_upgrade(database_url: DatabaseUrl = None, data_dir: DataDir = None) -> None:
+    """Bring the database to the schema that this version needs."""
+    with _one_line():
+        before, after = upgrade(read(database_url=database_url, data_dir=data_dir).database)
+        typer.echo(f"{before or 'empty'} -> {after}")
+
+
+@db.command("current")
+def db_current(database_url: DatabaseUrl = None, data_dir: DataDir = None) -> None:
+    """Tell the database's revision; exit code 1 if it is not the one needed."""
+    with _one_line():
+        found, needed = current(read(database_url=database_url, data_dir=data_dir).database)
+        typer.echo(f"{found or 'empty'} (needed: {needed})")
+        raise typer.Exit(0 if found == needed else 1)
+
+
+def main() -> None:
+    """The ``cubilete`` command."""
+    app(prog_name="cubilete")

@@ -1,0 +1,96 @@
+"""A real server in a process of its own, on a free loopback port."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+_ROOT = Path(__file__).parents[1]
+_START_S = 30
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Server:
+    """``cubilete serve`` over one data directory; may be killed and started again."""
+
+    def __init__(self, data_dir: Path, **variables: str) -> None:
+        self.data_dir = data_dir
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._variables = variables
+        self._process: subprocess.Popen[bytes] | None = None
+        self.log = data_dir / "server.log"
+
+    def start(self) -> "Server":
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        known = {name: text for name, text in os.environ.items() if "CUBILETE" not in name}
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "service", "serve"],
+                cwd=_ROOT,
+                env={
+                    **known,
+                    "CUBILETE_PORT": str(self.port),
+                    "CUBILETE_DATA_DIR": str(self.data_dir),
+                    **self._variables,
+                },
+                stdout=log,
+                stderr=log,
+            )
+        self._wait()
+        return self
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + _START_S
+        while time.monotonic() < deadline:
+            assert self._process is not None
+            assert self._process.poll() is None, self.log.read_text()
+            try:
+                if httpx.get(f"{self.url}/readyz").status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.05)
+        raise AssertionError(f"not ready in {_START_S} s: {self.log.read_text()}")
+
+    def kill(self) -> None:
+        """As a power cut would: no handler runs."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """As an operator would; returns the exit code."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, how: signal.Signals) -> int:
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        process.send_signal(how)
+        return process.wait(30)
+
+    def client(self, **options: Any) -> httpx.Client:
+        return httpx.Client(base_url=self.url, timeout=30, **options)
+
+    def __enter__(self) -> "Server":
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
