@@ -8,83 +8,48 @@ follows, what is answered.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias
+from dataclasses import replace
+from typing import Any, Final
 
-from service import game as games
-from service import keys, rules
-from service.dice import KeyChain, pseudonym, tagged_hash
+from service import keys, rules, steps
+from service.dice import KeyChain, tagged_hash
 from service.errors import (
     FieldError,
-    GameFull,
-    GameNotFound,
-    HostOnly,
     InvalidInput,
-    NameTaken,
-    NotYourSeat,
     RematchExists,
     SeatNotFound,
     SeriesNotFound,
     StaleVersion,
-    TokenMissing,
-    TokenUnknown,
     VersionNotFound,
 )
-from service.game import Game, Player, SeedMode, Step
-from service.names import folded
-from service.rules.base import Action
-from service.store import (
-    Answer,
-    Change,
-    GameFilter,
-    Holder,
-    HostedGame,
-    Retry,
-    Series,
-    Store,
-    Write,
+from service.game import Game
+from service.hosting import (
+    as_player,
+    followed,
+    names_of,
+    next_series,
+    open_seat,
+    require_distinct,
+    seated,
+    with_holder,
 )
-from service.store.change import Check, Decide, Visibility
+from service.replay import replay
+from service.requests import Caller, Done, Joining, NewGame, Render
+from service.roles import (
+    acting_seat,
+    exists,
+    host,
+    kept_seat,
+    own_seat,
+    require_game,
+    role_of,
+    seat_or_host,
+)
+from service.rules.base import Action
+from service.store import Answer, Change, GameFilter, Holder, HostedGame, Series, Store, Write
+from service.store.change import Check, Decide
 
 _CHAINS_CACHED: Final = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class NewGame:
-    """A game to create. ``names`` has one item a seat: a name takes the seat at once, null leaves
-    it open. ``root`` is given for practice games only."""
-
-    ruleset: str
-    options: Mapping[str, Any]
-    names: tuple[str | None, ...]
-    hotseat: bool = False
-    visibility: Visibility = "public"
-    seed_mode: SeedMode = "operator"
-    root: bytes | None = None
-    start: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who asks: the bearer token, what makes the request safe to repeat, and the version that
-    the caller has seen (null: any)."""
-
-    token: str | None = None
-    retry: Retry | None = None
-    version: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a change led to, for the answer: the game, its new lines, and tokens shown once."""
-
-    hosted: HostedGame
-    lines: tuple[bytes, ...] = ()
-    host_token: str | None = None
-    seat_tokens: Mapping[int, str] | None = None
-
-
-Render: TypeAlias = Callable[[Done], Answer]
 
 
 class Croupier:
@@ -94,11 +59,13 @@ class Croupier:
         self,
         store: Store,
         server_key: keys.ServerKey,
+        signing_keys: keys.SigningKeys,
         now: Callable[[], int],
         entropy: keys.Entropy,
     ) -> None:
         self._store = store
         self._key = server_key
+        self.signing_keys = signing_keys
         self._now = now
         self._entropy = entropy
         self._chains: OrderedDict[str, KeyChain] = OrderedDict()
@@ -110,7 +77,7 @@ class Croupier:
         ruleset = rules.ruleset(wanted.ruleset)
         seats = len(wanted.names)
         options = ruleset.parse_options(wanted.options, seats, hotseat=wanted.hotseat)
-        _require_distinct(wanted.names)
+        require_distinct(wanted.names)
         at = self._now()
         tokens = {
             seat: keys.new_token("seat", self._entropy)
@@ -121,7 +88,7 @@ class Croupier:
         game_id, salt = keys.new_game_id(at, self._entropy), self._entropy(32)
         root = wanted.root or self._key.root(game_id, salt)
         chain = await asyncio.to_thread(KeyChain, root, ruleset.throws_max(options, seats))
-        step = games.create(game_id, ruleset, options, seats, wanted.seed_mode, chain, at)
+        step = steps.create(game_id, ruleset, options, seats, wanted.seed_mode, chain, at)
         hosted = HostedGame(
             game=step.game,
             holders=(None,) * seats,
@@ -137,60 +104,60 @@ class Croupier:
         for seat, token in tokens.items():
             name = wanted.names[seat]
             holder = Holder(name, self._entropy(32), keys.token_hash(token))
-            write = _seat(write, seat, holder, at)
-        write = self._start_if_full(write, chain, at)
+            write = seated(write, seat, holder, as_player(holder), at)
+        write = self._start_if_ready(write, chain, at)
         nonce = self._entropy(keys.NONCE_SIZE)
 
         def decide(_: HostedGame | None) -> Change:
-            done = Done(write.hosted, write.lines, host_token, tokens)
-            return self._told_once((write,), render(done), nonce)
+            return self._told_once(self._done(write, caller, host_token, tokens), render, nonce)
 
         return await self._change(game_id, lambda _: None, decide, caller)
 
-    async def join(
-        self,
-        game_id: str,
-        name: str | None,
-        seat: int | None,
-        saw: bytes | None,
-        caller: Caller,
-        render: Render,
-    ) -> Answer:
-        """A person takes an open seat (the lowest, if none is named); the token is told once.
-
-        ``saw`` is the commitment as the player has seen it, if they say so.
-        """
+    async def join(self, game_id: str, joining: Joining, caller: Caller, render: Render) -> Answer:
+        """A person takes an open seat; the token is told once. In a rematch that waits for new
+        seeds a seat is kept for the token that held it."""
         at, salt = self._now(), self._entropy(32)
-        token = keys.new_token("seat", self._entropy)
+        fresh = keys.new_token("seat", self._entropy)
         nonce = self._entropy(keys.NONCE_SIZE)
 
         def decide(found: HostedGame | None) -> Change:
-            hosted = _exists(found)
+            hosted = exists(found)
             _require_version(hosted, caller)
-            games.require_waiting(hosted.game)
-            if saw not in (None, hosted.game.setup.commitment):
-                raise InvalidInput(FieldError("/saw", "not_the_commitment"))
-            chosen = _open_seat(hosted.game, seat)
-            if name is not None:
-                _require_distinct([*_names(hosted), name])
-            write = _seat(Write(hosted, ()), chosen, Holder(name, salt, keys.token_hash(token)), at)
-            write = self._start_if_full(write, None, at)
-            done = Done(write.hosted, write.lines, seat_tokens={chosen: token})
-            return self._told_once((write,), render(done), nonce)
+            steps.require_waiting(hosted.game)
+            _require_seen(hosted.game, joining)
+            kept = kept_seat(hosted, caller.token)
+            if kept is None:
+                seat, token = open_seat(hosted, joining.seat), fresh
+                require_distinct([*names_of(hosted), joining.name])
+                holder = Holder(joining.name, salt, keys.token_hash(token))
+            else:
+                seat, token = kept, caller.token or fresh
+                holder = replace(hosted.holders[seat] or Holder(None, salt, None), salt=salt)
+            player = as_player(holder, joining.commit, joining.seed)
+            write = seated(Write(hosted, ()), seat, holder, player, at)
+            write = self._start_if_ready(write, None, at)
+            done = self._done(write, caller, seat_tokens={seat: token})
+            return self._told_once(done, render, nonce)
 
-        return await self._change(game_id, _require_game, decide, caller)
+        return await self._change(game_id, require_game, decide, caller)
 
     async def leave(self, game_id: str, seat: int, caller: Caller, render: Render) -> Answer:
-        """A seat becomes open again, by its own token or the host's."""
+        """A seat becomes open again, by its own token or the host's. A seat that gave its seed in
+        mode ``open`` can't be left without its part in the dice: the game is void."""
         at = self._now()
 
         def decide(found: HostedGame | None) -> Change:
-            hosted = _exists(found)
+            hosted = exists(found)
             _require_version(hosted, caller)
-            step = games.leave(hosted.game, seat, at)
-            return _changed(_with_holder(_followed(Write(hosted, ()), step), seat, None), render)
+            write = Write(hosted, ())
+            if hosted.game.status == "waiting" and seat in hosted.game.seeds():
+                write = followed(write, steps.void(hosted.game, self._chain(hosted), at, "left"))
+            else:
+                write = followed(write, steps.leave(hosted.game, seat, at))
+                write = with_holder(write, seat, None)
+            return self._changed(write, caller, render)
 
-        return await self._change(game_id, _seat_or_host(caller, seat), decide, caller)
+        return await self._change(game_id, seat_or_host(caller.token, seat), decide, caller)
 
     async def rename(
         self, game_id: str, seat: int, name: str, caller: Caller, render: Render
@@ -199,17 +166,20 @@ class Croupier:
         at, salt = self._now(), self._entropy(32)
 
         def decide(found: HostedGame | None) -> Change:
-            hosted = _exists(found)
+            hosted = exists(found)
             _require_version(hosted, caller)
             held = hosted.holders[seat]
             if held is None:
                 raise SeatNotFound
-            others = [other for place, other in enumerate(_names(hosted)) if place != seat]
-            _require_distinct([*others, name])
-            left = _followed(Write(hosted, ()), games.leave(hosted.game, seat, at))
-            return _changed(_seat(left, seat, replace(held, name=name, salt=salt), at), render)
+            others = [other for place, other in enumerate(names_of(hosted)) if place != seat]
+            require_distinct([*others, name])
+            player = hosted.game.players[seat]
+            left = followed(Write(hosted, ()), steps.leave(hosted.game, seat, at))
+            renamed = replace(held, name=name, salt=salt)
+            joined = as_player(renamed, None if player is None else player.commit)
+            return self._changed(seated(left, seat, renamed, joined, at), caller, render)
 
-        return await self._change(game_id, _seat_or_host(caller, seat), decide, caller)
+        return await self._change(game_id, seat_or_host(caller.token, seat), decide, caller)
 
     async def rotate(self, game_id: str, seat: int, caller: Caller, render: Render) -> Answer:
         """A new token for a seat; the old one is void at once."""
@@ -217,21 +187,48 @@ class Croupier:
         nonce = self._entropy(keys.NONCE_SIZE)
 
         def check(found: HostedGame | None) -> None:
-            hosted = _exists(found)
-            role = _role(hosted, caller)
-            if role != seat and not (role == HOST and hosted.hotseat):
-                raise NotYourSeat
+            own_seat(exists(found), seat, caller.token)
 
         def decide(found: HostedGame | None) -> Change:
-            hosted = _exists(found)
+            hosted = exists(found)
             _require_version(hosted, caller)
             held = hosted.holders[seat]
             if held is None:
                 raise SeatNotFound
             renewed = replace(held, token_hash=keys.token_hash(token))
-            write = _with_holder(Write(hosted, ()), seat, renewed)
-            done = Done(write.hosted, seat_tokens={seat: token})
-            return self._told_once((write,), render(done), nonce)
+            write = with_holder(Write(hosted, ()), seat, renewed)
+            done = self._done(write, caller, seat_tokens={seat: token})
+            return self._told_once(done, render, nonce)
+
+        return await self._change(game_id, check, decide, caller)
+
+    async def seal(self, game_id: str, caller: Caller, render: Render) -> Answer:
+        """The host closes the roster of a game in mode ``sealed``: now seeds are revealed."""
+        at = self._now()
+
+        def decide(found: HostedGame | None) -> Change:
+            hosted = exists(found)
+            _require_version(hosted, caller)
+            step = steps.seal(hosted.game, at)
+            return self._changed(followed(Write(hosted, ()), step), caller, render)
+
+        return await self._change(game_id, host(caller.token), decide, caller)
+
+    async def reveal(
+        self, game_id: str, seat: int, seed: bytes, caller: Caller, render: Render
+    ) -> Answer:
+        """A seat shows the seed it committed to; the last reveal may start the game."""
+        at = self._now()
+
+        def check(found: HostedGame | None) -> None:
+            own_seat(exists(found), seat, caller.token)
+
+        def decide(found: HostedGame | None) -> Change:
+            hosted = exists(found)
+            _require_version(hosted, caller)
+            step = steps.reveal(hosted.game, seat, seed, at)
+            write = self._start_if_ready(followed(Write(hosted, ()), step), None, at)
+            return self._changed(write, caller, render)
 
         return await self._change(game_id, check, decide, caller)
 
@@ -240,24 +237,26 @@ class Croupier:
         at = self._now()
 
         def decide(found: HostedGame | None) -> Change:
-            hosted = _exists(found)
+            hosted = exists(found)
             _require_version(hosted, caller)
-            step = games.start(hosted.game, self._chain(hosted), at)
-            return _changed(_followed(Write(hosted, ()), step), render)
+            step = steps.start(hosted.game, self._chain(hosted), at)
+            return self._changed(followed(Write(hosted, ()), step), caller, render)
 
-        return await self._change(game_id, _host(caller), decide, caller)
+        return await self._change(game_id, host(caller.token), decide, caller)
 
     async def void(self, game_id: str, caller: Caller, render: Render) -> Answer:
         """The host calls a game off before it starts."""
         at = self._now()
 
         def decide(found: HostedGame | None) -> Change:
-            hosted = _exists(found)
+            hosted = exists(found)
             _require_version(hosted, caller)
-            step = games.void(hosted.game, self._chain(hosted), at, "host")
-            return _changed(_followed(Write(hosted, ()), step), render)
+            kept_back = hosted.game.sealed and hosted.game.unrevealed()
+            reason = "no_reveal" if kept_back else "host"
+            step = steps.void(hosted.game, self._chain(hosted), at, reason)
+            return self._changed(followed(Write(hosted, ()), step), caller, render)
 
-        return await self._change(game_id, _host(caller), decide, caller)
+        return await self._change(game_id, host(caller.token), decide, caller)
 
     # -- playing ---------------------------------------------------------------------------------
 
@@ -268,14 +267,14 @@ class Croupier:
         at = self._now()
 
         def check(found: HostedGame | None) -> None:
-            _role(_exists(found), caller)
+            role_of(exists(found), caller.token)
 
         def decide(found: HostedGame | None) -> Change:
-            hosted = _exists(found)
-            acting = _acting_seat(hosted, seat, action, _role(hosted, caller))
+            hosted = exists(found)
+            acting = acting_seat(hosted, seat, action, role_of(hosted, caller.token))
             _require_version(hosted, caller)
-            step = games.act(hosted.game, acting, action, self._chain(hosted), at)
-            return _changed(_followed(Write(hosted, ()), step), render)
+            step = steps.act(hosted.game, acting, action, self._chain(hosted), at)
+            return self._changed(followed(Write(hosted, ()), step), caller, render)
 
         return await self._change(game_id, check, decide, caller)
 
@@ -296,12 +295,12 @@ class Croupier:
         root = self._rematch_root(before.game, next_id, salt)
         chain = await asyncio.to_thread(KeyChain, root, ruleset.throws_max(chosen, seats))
         mode = before.game.setup.seed_mode
-        first = games.create(next_id, ruleset, chosen, seats, mode, chain, at)
+        first = steps.create(next_id, ruleset, chosen, seats, mode, chain, at)
 
         def decide(found: HostedGame | None) -> Change:
-            hosted = _exists(found)
+            hosted = exists(found)
             _require_version(hosted, caller)
-            games.require_over(hosted.game)
+            steps.require_over(hosted.game)
             if hosted.series.next_game is not None:
                 raise RematchExists(game=hosted.series.next_game)
             linked = replace(hosted, series=replace(hosted.series, next_game=next_id))
@@ -311,22 +310,23 @@ class Croupier:
                 holders=(None,) * seats,
                 salt=salt,
                 created_at=at,
-                series=_next_series(hosted, chosen),
+                series=next_series(hosted, chosen),
             )
             write = Write(opened, first.lines)
-            for seat, held in enumerate(hosted.holders):
-                if held is not None:
-                    write = _seat(write, seat, replace(held, salt=salts[seat]), at)
-            write = self._start_if_full(write, chain, at)
-            return Change((Write(linked, ()), write), render(Done(write.hosted, write.lines)))
+            if mode in ("open", "sealed"):  # who plays again joins again, with a new seed
+                write = replace(write, hosted=replace(write.hosted, holders=hosted.holders))
+            else:
+                write = _seated_again(write, hosted, salts, at)
+            write = self._start_if_ready(write, chain, at)
+            return Change((Write(linked, ()), write), render(self._done(write, caller)))
 
-        return await self._change(game_id, _host(caller), decide, caller)
+        return await self._change(game_id, host(caller.token), decide, caller)
 
     # -- reading ---------------------------------------------------------------------------------
 
     async def read(self, game_id: str) -> HostedGame:
         """The game now."""
-        return _exists(await self._store.game(game_id))
+        return exists(await self._store.game(game_id))
 
     async def read_at(self, game_id: str, version: int) -> HostedGame:
         """The game as it was after entry ``version``."""
@@ -334,7 +334,11 @@ class Croupier:
         if version > hosted.game.version:
             raise VersionNotFound(version=hosted.game.version)
         lines = await self._store.lines(game_id, limit=version + 1)
-        return replace(hosted, game=await asyncio.to_thread(games.replay, lines))
+        return replace(hosted, game=await asyncio.to_thread(replay, lines))
+
+    def receipt(self, game: Game) -> keys.Receipt:
+        """The signed head of a game."""
+        return self.signing_keys.sign(game.id, game.version, game.head)
 
     async def lines(self, game_id: str, after: int = -1, limit: int | None = None) -> list[bytes]:
         """The stored lines of a log with a seq above ``after``."""
@@ -374,10 +378,25 @@ class Croupier:
             return answer
         return replace(answer, body=self._key.unseal(answer.body), sealed=False)
 
-    def _told_once(self, writes: tuple[Write, ...], answer: Answer, nonce: bytes) -> Change:
+    def _done(
+        self,
+        write: Write,
+        caller: Caller,
+        host_token: str | None = None,
+        seat_tokens: Mapping[int, str] | None = None,
+    ) -> Done:
+        game = write.hosted.game
+        receipt = self.receipt(game) if caller.receipt else None
+        return Done(write.hosted, write.lines, receipt, host_token, seat_tokens)
+
+    def _changed(self, write: Write, caller: Caller, render: Render) -> Change:
+        return Change((write,), render(self._done(write, caller)))
+
+    def _told_once(self, done: Done, render: Render, nonce: bytes) -> Change:
         """A change whose answer holds tokens: a retry may see them again, the database never."""
+        answer = render(done)
         kept = replace(answer, body=self._key.seal(answer.body, nonce), sealed=True)
-        return Change(writes, answer, kept)
+        return Change((Write(done.hosted, done.lines),), answer, kept)
 
     def _chain(self, hosted: HostedGame) -> KeyChain:
         """The key chain of a game; the last ones used are kept with their checkpoints."""
@@ -399,83 +418,20 @@ class Croupier:
             return tagged_hash("practice-rematch", game.root)
         return self._key.root(next_id, salt)
 
-    def _start_if_full(self, write: Write, chain: KeyChain | None, at: int) -> Write:
+    def _start_if_ready(self, write: Write, chain: KeyChain | None, at: int) -> Write:
         hosted = write.hosted
-        if not hosted.start_when_full or hosted.game.open_seats():
+        if not (hosted.start_when_full and steps.ready(hosted.game)):
             return write
-        return _followed(write, games.start(hosted.game, chain or self._chain(hosted), at))
+        return followed(write, steps.start(hosted.game, chain or self._chain(hosted), at))
 
 
-# --- who may ------------------------------------------------------------------------------------
-
-HOST: Final = "host"
-Role: TypeAlias = int | Literal["host"]
-
-
-def _exists(found: HostedGame | None) -> HostedGame:
-    if found is None:
-        raise GameNotFound
-    return found
-
-
-def _require_game(found: HostedGame | None) -> None:
-    _exists(found)
-
-
-def _role(hosted: HostedGame, caller: Caller) -> Role:
-    """The seat that a token acts for, or the host's role; every hash is compared."""
-    if caller.token is None:
-        raise TokenMissing
-    sent = keys.token_hash(caller.token)
-    role: Role | None = HOST if keys.same(sent, hosted.host_hash) else None
-    for seat, held in enumerate(hosted.holders):
-        if held is not None and held.token_hash is not None and keys.same(sent, held.token_hash):
-            role = seat
-    if role is None:
-        raise TokenUnknown
-    return role
-
-
-def _host(caller: Caller) -> Callable[[HostedGame | None], None]:
-    def check(found: HostedGame | None) -> None:
-        if _role(_exists(found), caller) != HOST:
-            raise HostOnly
-
-    return check
-
-
-def _seat_or_host(caller: Caller, seat: int) -> Callable[[HostedGame | None], None]:
-    def check(found: HostedGame | None) -> None:
-        hosted = _exists(found)
-        if _role(hosted, caller) not in (HOST, seat):
-            raise NotYourSeat
-        if seat >= hosted.game.setup.seats:
-            raise SeatNotFound
-
-    return check
-
-
-def _acting_seat(hosted: HostedGame, seat: int | None, action: Action, role: Role) -> int | None:
-    """The seat that acts; null for what the table's host does for the table."""
-    if isinstance(role, int):
-        if seat not in (None, role):
-            raise NotYourSeat
-        return role
-    game = hosted.game
-    games.require_playing(game)
-    legal = game.legal()
-    if seat is None and any(one.seat is None and one.kind == action.kind for one in legal):
-        return None
-    if not hosted.hotseat:
-        raise NotYourSeat
-    if seat is not None:
-        if seat >= game.setup.seats:
-            raise SeatNotFound
-        return seat
-    candidates = {one.seat for one in legal if one.seat is not None}
-    if len(candidates) != 1:
-        raise InvalidInput(FieldError("/seat", "missing"))
-    return candidates.pop()
+def _seated_again(write: Write, before: HostedGame, salts: Sequence[bytes], at: int) -> Write:
+    """The players of the game before, in the seats of the next one."""
+    for seat, held in enumerate(before.holders):
+        if held is not None:
+            holder = replace(held, salt=salts[seat])
+            write = seated(write, seat, holder, as_player(holder), at)
+    return write
 
 
 def _require_version(hosted: HostedGame, caller: Caller) -> None:
@@ -483,61 +439,9 @@ def _require_version(hosted: HostedGame, caller: Caller) -> None:
         raise StaleVersion(version=hosted.game.version)
 
 
-# --- changes of a game with all that stands beside it -------------------------------------------
-
-
-def _followed(write: Write, step: Step) -> Write:
-    return Write(replace(write.hosted, game=step.game), write.lines + step.lines)
-
-
-def _with_holder(write: Write, seat: int, holder: Holder | None) -> Write:
-    held = write.hosted.holders
-    changed = (*held[:seat], holder, *held[seat + 1 :])
-    return replace(write, hosted=replace(write.hosted, holders=changed))
-
-
-def _seat(write: Write, seat: int, holder: Holder, at: int) -> Write:
-    who = None if holder.name is None else pseudonym(holder.salt, holder.name).hex()
-    step = games.join(write.hosted.game, seat, Player("human", who), at)
-    return _with_holder(_followed(write, step), seat, holder)
-
-
-def _changed(write: Write, render: Render) -> Change:
-    return Change((write,), render(Done(write.hosted, write.lines)))
-
-
-def _open_seat(game: Game, wanted: int | None) -> int:
-    if wanted is not None:
-        if wanted >= game.setup.seats:
-            raise SeatNotFound
-        return wanted
-    if not game.open_seats():
-        raise GameFull
-    return game.open_seats()[0]
-
-
-def _names(hosted: HostedGame) -> list[str | None]:
-    return [None if held is None else held.name for held in hosted.holders]
-
-
-def _require_distinct(names: Sequence[str | None]) -> None:
-    given = [folded(name) for name in names if name is not None]
-    if len(set(given)) < len(given):
-        raise NameTaken
-
-
-def tally(hosted: HostedGame) -> tuple[int, ...]:
-    """The running tally of the series after this game."""
-    game = hosted.game
-    if game.outcome is None:
-        return hosted.series.tally
-    own = game.ruleset.tally(game.setup.options, game.outcome)
-    return tuple(before + more for before, more in zip(hosted.series.tally, own, strict=True))
-
-
-def _next_series(hosted: HostedGame, options: Any) -> Series:
-    """The series goes on; its tally starts anew when the options search for something else."""
-    game, series = hosted.game, hosted.series
-    same = game.ruleset.tally_key(options) == game.ruleset.tally_key(game.setup.options)
-    counted = tally(hosted) if same else (0,) * game.setup.seats
-    return Series(series.id, series.number + 1, counted)
+def _require_seen(game: Game, joining: Joining) -> None:
+    """Whoever adds to the dice has seen what the server committed to."""
+    if joining.saw is None and (joining.commit is not None or joining.seed is not None):
+        raise InvalidInput(FieldError("/saw", "missing"))
+    if joining.saw not in (None, game.setup.commitment):
+        raise InvalidInput(FieldError("/saw", "not_the_commitment"))

@@ -211,6 +211,29 @@ class SeatsOpen(Conflict):
     code = "seats_open"
 
 
+class SeedsMissing(Conflict):
+    """The game can't start before it is sealed and every seed committed to is revealed."""
+
+    code = "seeds_missing"
+
+
+class SeedRefused(Conflict):
+    """A commit, seed, seal or leave that the game's seed mode does not take now; ``reason`` is
+    one of a fixed list."""
+
+    code = "seed_refused"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason=reason)
+        self.reason = reason
+
+
+class GameFrozen(Refusal):
+    """The game's log failed an audit: nothing more happens in it until an operator has looked."""
+
+    code = "game_frozen"
+
+
 class SeatTaken(Conflict):
     """Somebody else holds this seat."""
 

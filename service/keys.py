@@ -10,23 +10,29 @@ import hmac
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from service.dice import PROTOCOL, enc
+from service.dice import PROTOCOL, enc, u32
 from service.errors import BadSetting
+
+SIGNING_FILE: Final = "signing.keys"
+_RETIRED: Final = "retired "
 
 TokenKind: TypeAlias = Literal["seat", "host"]
 Entropy: TypeAlias = Callable[[int], bytes]
 
 NONCE_SIZE: Final = 12
 _KEY_FILE: Final = re.compile(r"[0-9a-f]{64}\n?")
+_KEYS_FILE: Final = re.compile(r"[0-9a-f]{64}\n(retired [0-9a-f]{64}\n)*")
 
 
 class ServerKey:
@@ -61,6 +67,66 @@ class ServerKey:
             raise ValueError("sealed with another server key") from None
 
 
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A head that the server has signed: proof for whoever keeps it (section 5)."""
+
+    game: str
+    seq: int
+    head: bytes
+    key_id: str
+    signature: bytes
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is served."""
+        return {
+            "v": 1,
+            "game": self.game,
+            "seq": self.seq,
+            "head": self.head.hex(),
+            "key_id": self.key_id,
+            "sig": self.signature.hex(),
+        }
+
+
+class SigningKeys:
+    """Signs heads with the newest key and knows the public part of those that signed before."""
+
+    def __init__(self, newest: bytes, retired: Sequence[bytes] = ()) -> None:
+        self._private = Ed25519PrivateKey.from_private_bytes(newest)
+        self.public = (self._private.public_key().public_bytes_raw(), *retired)
+        self._key_id = key_id(self.public[0])
+
+    def sign(self, game: str, seq: int, head: bytes) -> Receipt:
+        """The receipt for the entry ``seq``, whose hash is ``head``."""
+        message = enc(f"{PROTOCOL}/head".encode(), game.encode(), u32(seq), head)
+        return Receipt(game, seq, head, self._key_id, self._private.sign(message))
+
+
+def key_id(public: bytes) -> str:
+    """The short name of a public key."""
+    return hashlib.sha256(public).hexdigest()[:16]
+
+
+def open_signing_keys(data_dir: Path, entropy: Entropy = os.urandom) -> SigningKeys:
+    """The keys in ``data_dir/signing.keys``, made on the first start; raises BadSetting."""
+    path = data_dir / SIGNING_FILE
+    lines = _read_private(path, _KEYS_FILE, "a file of signing keys", entropy).splitlines()
+    retired = [bytes.fromhex(line.removeprefix(_RETIRED)) for line in lines[1:]]
+    return SigningKeys(bytes.fromhex(lines[0]), retired)
+
+
+def rotate_signing_key(data_dir: Path, entropy: Entropy = os.urandom) -> SigningKeys:
+    """A new signing key from the next start on; of the old ones the public part is kept."""
+    keys = open_signing_keys(data_dir, entropy)
+    newest = entropy(32)
+    lines = [newest.hex(), *(_RETIRED + public.hex() for public in keys.public)]
+    draft = data_dir / f"{SIGNING_FILE}.new"
+    _write_new(draft, "".join(f"{line}\n" for line in lines))
+    draft.replace(data_dir / SIGNING_FILE)
+    return SigningKeys(newest, keys.public)
+
+
 def open_server_key(data_dir: Path, given: str | None, entropy: Entropy = os.urandom) -> ServerKey:
     """The server key: the one given (64 hex digits), or the one in ``data_dir/server.key``.
 
@@ -69,24 +135,31 @@ def open_server_key(data_dir: Path, given: str | None, entropy: Entropy = os.ura
     """
     if given is not None:
         return ServerKey(bytes.fromhex(given))
-    path = data_dir / "server.key"
+    text = _read_private(
+        data_dir / "server.key", _KEY_FILE, "a server key of 64 hex digits", entropy
+    )
+    return ServerKey(bytes.fromhex(text.strip()))
+
+
+def _read_private(path: Path, form: re.Pattern[str], what: str, entropy: Entropy) -> str:
+    """A file that only its owner can read, made with 32 random bytes if it is not there."""
     try:
-        data_dir.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             _write_new(path, entropy(32).hex() + "\n")
         if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise BadSetting(f"{path}: others can read the server key (chmod 600 it)")
+            raise BadSetting(f"{path}: others can read it (chmod 600 it)")
         text = path.read_text("ascii", "replace")
     except OSError as error:
         raise BadSetting(f"CUBILETE_DATA_DIR: {path}: {error.strerror}") from None
-    if not _KEY_FILE.fullmatch(text):
-        raise BadSetting(f"{path}: not a server key of 64 hex digits")
-    return ServerKey(bytes.fromhex(text.strip()))
+    if not form.fullmatch(text):
+        raise BadSetting(f"{path}: not {what}")
+    return text
 
 
 def _write_new(path: Path, text: str) -> None:
     """Writes a file that is whole or absent; raises FileExistsError if it is there already."""
-    draft = path.with_suffix(f".{os.getpid()}")
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "w") as file:

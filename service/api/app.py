@@ -1,25 +1,28 @@
 """The composition root: settings in, an application out."""
 
 import asyncio
-import logging
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from typing import Final
+from typing import cast
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from service import __version__
 from service.api import catalogue, contract, games, operations, play, problems, record, seats
+from service.api.transport import Transport
 from service.croupier import Croupier
 from service.errors import Refusal, Unavailable
-from service.keys import ServerKey, open_server_key
+from service.keys import ServerKey, open_server_key, open_signing_keys
 from service.settings import Settings
 from service.store import Store
 
-_log = logging.getLogger(__name__)
+_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -28,7 +31,8 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         store, server_key = _open(settings)
-        app.state.croupier = Croupier(store, server_key, _now, os.urandom)
+        signing_keys = open_signing_keys(settings.data_dir)
+        app.state.croupier = Croupier(store, server_key, signing_keys, _now, os.urandom)
         try:
             yield
         finally:
@@ -41,15 +45,16 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=contract.operation_id,
     )
     app.state.settings = settings
+    app.add_middleware(Transport)
     for routes in (catalogue, games, seats, play, record, operations):
         app.include_router(routes.router)
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(Unavailable, _unavailable)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _http)
-    app.add_exception_handler(Exception, _internal)
     app.openapi = lambda: contract.document(app)  # type: ignore[method-assign]
     return app
 
@@ -72,22 +77,27 @@ def _now() -> int:
 
 
 async def _refused(request: Request, refusal: Exception) -> Response:
-    assert isinstance(refusal, Refusal)
-    return problems.problem(request, refusal)
+    return problems.problem(request, cast(Refusal, refusal))
 
 
 async def _unavailable(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Unavailable)
-    return problems.problem(request, problems.Busy(), {"retry-after": str(error.retry_after_s)})
+    seconds = str(cast(Unavailable, error).retry_after_s)
+    return problems.problem(request, problems.Busy(), {"retry-after": seconds})
 
 
 async def _http(request: Request, error: Exception) -> Response:
     """What the router itself refuses."""
-    status = error.status_code if isinstance(error, HTTPException) else 404
-    if status == 405 and isinstance(error, HTTPException):
-        return problems.problem(request, problems.MethodNotAllowed(), error.headers or {})
+    if isinstance(error, HTTPException) and error.status_code == 405:
+        allowed = {"allow": ", ".join(_methods(request))}
+        return problems.problem(request, problems.MethodNotAllowed(), allowed)
     return problems.problem(request, problems.RouteNotFound())
 
 
-async def _internal(request: Request, error: Exception) -> Response:
-    return problems.problem(request, problems.Internal())
+def _methods(request: Request) -> Iterator[str]:
+    """Every method that some route takes at this path: the router names those of one route."""
+    for method in _METHODS:
+        asked = {**request.scope, "method": method}
+        if any(route.matches(asked)[0] is Match.FULL for route in request.app.routes):
+            yield method
+            if method == "GET":
+                yield "HEAD"

@@ -17,6 +17,7 @@ _REQUESTS: Final[Mapping[str, Any]] = {
     "NewGame": shapes.NewGame,
     "Join": shapes.Join,
     "Rename": shapes.Rename,
+    "Reveal": shapes.Reveal,
     "Step": shapes.Step,
     "Rematch": shapes.Rematch,
     "ActRequest": shapes.ActRequest,
@@ -40,6 +41,12 @@ _KEY: Final = {
     "description": "Makes the request safe to repeat: the same key gives the same answer, byte "
     "for byte. Without a token it needs at least 22 characters.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+}
+_PREFER: Final = {
+    "name": "Prefer",
+    "in": "header",
+    "description": "`receipt=no` leaves the signed receipt out of the answer.",
+    "schema": {"type": "string"},
 }
 _IF_MATCH: Final = {
     "name": "If-Match",
@@ -75,7 +82,7 @@ def asks(
     """What a route reads besides its path: a body, a token, headers, a query."""
     told: dict[str, Any] = {"parameters": list(query)}
     if change:
-        told["parameters"] += [_KEY, *([_IF_MATCH] if token else [])]
+        told["parameters"] += [_KEY, _PREFER, *([_IF_MATCH] if token else [])]
     if cached:
         told["parameters"].append(_IF_NONE_MATCH)
     if token:

@@ -11,8 +11,8 @@ from service.api import shapes, views
 from service.api.contract import CHANGE, answers, asks, parameters
 from service.api.handling import GAME_ID, PAGE, caller, croupier, game_id, page, sent
 from service.api.reading import number, query, read_model, seen_version
-from service.croupier import NewGame
 from service.errors import FieldError, InvalidInput
+from service.requests import NewGame
 from service.rules import RULESETS
 from service.store import GameFilter
 

@@ -9,8 +9,9 @@ from urllib.parse import urlencode
 from fastapi import Request, Response
 
 from service.api import reading
-from service.croupier import Caller, Croupier
+from service.croupier import Croupier
 from service.errors import GameNotFound, SeatNotFound, StaleVersion
+from service.requests import Caller
 from service.settings import Settings
 from service.store import Answer
 

@@ -50,6 +50,18 @@ async def version() -> Response:
 
 
 @router.get(
+    "/.well-known/fair-dice.json",
+    openapi_extra=asks(change=False),
+    responses=answers(200, shapes.PublicKeys, "The keys that sign receipts"),
+)
+async def public_keys(request: Request) -> Response:
+    """The public keys with which receipts are checked."""
+    croupier: Croupier = request.app.state.croupier
+    body = views.as_json(views.keys_json(croupier.signing_keys))
+    return Response(body, headers={"cache-control": "no-cache"}, media_type="application/json")
+
+
+@router.get(
     "/problems/{code}",
     openapi_extra=asks(change=False),
     responses=answers(200, shapes.ProblemPage, "The problem", "not_found"),

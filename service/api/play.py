@@ -1,4 +1,4 @@
-"""Playing: start, call off, act, rematch."""
+"""Playing: seal, start, call off, act, rematch."""
 
 import json
 from typing import Any, Final
@@ -32,6 +32,7 @@ router = APIRouter(prefix="/v1", tags=["play"])
         "host_only",
         "game_not_found",
         "seats_open",
+        "seeds_missing",
         "game_started",
         "game_over",
     ),
@@ -42,6 +43,32 @@ async def start(id: str, request: Request) -> Response:
     asking = caller(request, asked.expected_version)
     started = croupier(request).start(game_id(id), asking, views.changed)
     return await answered(request, id, asking, started)
+
+
+@router.post(
+    "/games/{id}/seal",
+    openapi_extra=asks("Step", optional=True, token=True),
+    responses=answers(
+        200,
+        shapes.Changed,
+        "The roster is closed; the seats that committed now reveal their seeds",
+        *CHANGE,
+        *VERSION,
+        *TOKEN,
+        "host_only",
+        "game_not_found",
+        "seats_open",
+        "seed_refused",
+        "game_started",
+        "game_over",
+    ),
+)
+async def seal(id: str, request: Request) -> Response:
+    """Close the roster of a game in seed mode sealed (host)."""
+    asked = await read_model(request, shapes.Step, optional=True)
+    asking = caller(request, asked.expected_version)
+    sealed = croupier(request).seal(game_id(id), asking, views.changed)
+    return await answered(request, id, asking, sealed)
 
 
 @router.post(

@@ -12,8 +12,16 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.api.texts import FIELDS, PROBLEMS, READING, REASONS
-from service.errors import FieldError, IllegalAction, InvalidInput, NotFound, Refusal, Unreadable
+from service.api.texts import FIELDS, PROBLEMS, READING, REASONS, SEEDS
+from service.errors import (
+    FieldError,
+    IllegalAction,
+    InvalidInput,
+    NotFound,
+    Refusal,
+    SeedRefused,
+    Unreadable,
+)
 from service.rules.base import Text
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -83,10 +91,13 @@ STATUS: Final[Mapping[str, int]] = {
     "game_full": 409,
     "name_taken": 409,
     "rematch_exists": 409,
+    "seeds_missing": 409,
+    "seed_refused": 409,
     "stale_version": 412,
     "body_too_large": 413,
     "unsupported_media_type": 415,
     "invalid_input": 422,
+    "game_frozen": 423,
     "key_reused": 422,
     "precondition_missing": 428,
     "internal": 500,
@@ -142,6 +153,8 @@ def problem(
 def _detail(spoken: str, refusal: Refusal, detail: Text) -> str:
     if isinstance(refusal, IllegalAction):
         return _in(spoken, REASONS[refusal.reason])
+    if isinstance(refusal, SeedRefused):
+        return _in(spoken, SEEDS[refusal.reason])
     if isinstance(refusal, Unreadable):
         return _in(spoken, READING[refusal.extras["reason"]])
     return _in(spoken, detail)

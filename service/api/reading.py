@@ -15,7 +15,6 @@ from starlette.requests import Request
 
 from service import keys
 from service.api.problems import BodyTooLarge, UnsupportedMediaType
-from service.croupier import Caller
 from service.dice import enc
 from service.errors import (
     FieldError,
@@ -24,6 +23,7 @@ from service.errors import (
     PreconditionMissing,
     Unreadable,
 )
+from service.requests import Caller
 from service.schema import invalid_input
 from service.store import Retry
 
@@ -37,6 +37,7 @@ _BEARER: Final = re.compile(r"bearer +([A-Za-z0-9_-]{1,512})", re.IGNORECASE)
 _ETAG: Final = re.compile(r'"(0|[1-9][0-9]{0,15})"')
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 _TOKENLESS_KEY_LENGTH: Final = 22
+_PREFER_NONE: Final = "receipt=no"
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -175,7 +176,12 @@ def caller(
     if (key is None and key_needed) or (known is None and version_needed):
         raise PreconditionMissing
     retry = None if key is None else _retry(request, token, key)
-    return Caller(token, retry, known)
+    return Caller(token, retry, known, receipt=_PREFER_NONE not in _preferences(request))
+
+
+def _preferences(request: Request) -> list[str]:
+    given = ",".join(request.headers.getlist("prefer"))
+    return [one.strip().lower().replace('"', "") for one in given.split(",")]
 
 
 def _version(request: Request, in_body: int | None) -> int | None:

@@ -10,8 +10,9 @@ from service.api import shapes, views
 from service.api.contract import answers, asks, parameters
 from service.api.handling import GAME_ID, PAGE, croupier, game_id, page
 from service.api.reading import number, query
-from service.croupier import Croupier, tally
+from service.croupier import Croupier
 from service.errors import SeriesNotFound
+from service.hosting import tally
 from service.log import jsonl
 
 _CHUNK: Final = 1000
@@ -77,6 +78,23 @@ async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes
 
 
 @router.get(
+    "/games/{id}/head",
+    openapi_extra=asks(change=False),
+    responses=answers(200, shapes.ReceiptShape, "The receipt", "game_not_found", "invalid_input"),
+)
+async def head(id: str, request: Request) -> Response:
+    """The head of a log, signed: a receipt to keep."""
+    query(request, ())
+    hosted = await croupier(request).read(game_id(id))
+    receipt = croupier(request).receipt(hosted.game)
+    return Response(
+        views.as_json(receipt.to_json()),
+        headers={"etag": views.etag(hosted), "cache-control": "no-cache"},
+        media_type="application/json",
+    )
+
+
+@router.get(
     "/games/{id}/audit",
     openapi_extra=asks(change=False),
     responses=answers(
@@ -88,9 +106,10 @@ async def audit(id: str, request: Request) -> Response:
     query(request, ())
     hosted = await croupier(request).read(game_id(id))
     lines = await croupier(request).lines(id, limit=hosted.game.version + 1)
+    dealer = croupier(request)
     name = f'attachment; filename="{id}.audit.json"'
     return Response(
-        views.audit_json(hosted, lines),
+        views.audit_json(hosted, lines, dealer.signing_keys.public, dealer.receipt(hosted.game)),
         headers={"content-disposition": name, "cache-control": "no-cache"},
         media_type="application/json",
     )

@@ -1,4 +1,4 @@
-"""Seats: join, rename, leave, replace a token."""
+"""Seats: join, reveal a seed, rename, leave, replace a token."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -6,6 +6,7 @@ from service.api import shapes, views
 from service.api.contract import CHANGE, TOKEN, VERSION, answers, asks
 from service.api.handling import answered, caller, croupier, game_id, seat_number
 from service.api.reading import read_model
+from service.requests import Joining
 
 router = APIRouter(prefix="/v1", tags=["seats"])
 
@@ -27,15 +28,54 @@ router = APIRouter(prefix="/v1", tags=["seats"])
         "game_over",
         "seat_taken",
         "game_full",
+        "seed_refused",
     ),
 )
 async def join(id: str, request: Request) -> Response:
     """Join a game."""
     asked = await read_model(request, shapes.Join)
     asking = caller(request, asked.expected_version)
-    saw = None if asked.saw is None else bytes.fromhex(asked.saw)
-    joined = croupier(request).join(game_id(id), asked.name, asked.seat, saw, asking, views.seated)
+    joining = Joining(
+        name=asked.name,
+        seat=asked.seat,
+        saw=_bytes(asked.saw),
+        commit=_bytes(asked.commit),
+        seed=_bytes(asked.seed),
+    )
+    joined = croupier(request).join(game_id(id), joining, asking, views.seated)
     return await answered(request, id, asking, joined)
+
+
+def _bytes(digits: str | None) -> bytes | None:
+    return None if digits is None else bytes.fromhex(digits)
+
+
+@router.post(
+    "/games/{id}/seats/{seat}/reveal",
+    openapi_extra=asks("Reveal", token=True),
+    responses=answers(
+        200,
+        shapes.Changed,
+        "The seed is public; the last one may start the game",
+        *CHANGE,
+        *VERSION,
+        *TOKEN,
+        "not_your_seat",
+        "game_not_found",
+        "seat_not_found",
+        "seed_refused",
+        "game_started",
+        "game_over",
+    ),
+)
+async def reveal(id: str, seat: str, request: Request) -> Response:
+    """Reveal the seed that a seat has committed to, once the roster is sealed."""
+    asked = await read_model(request, shapes.Reveal)
+    asking = caller(request, asked.expected_version)
+    revealed = croupier(request).reveal(
+        game_id(id), seat_number(seat), bytes.fromhex(asked.seed), asking, views.changed
+    )
+    return await answered(request, id, asking, revealed)
 
 
 @router.patch(

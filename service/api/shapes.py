@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, create_model
 
-from service.game import Status
+from service.game import SeedMode, Status
 from service.log import EntryType
 from service.names import canonical_name
 from service.rules import RULESETS
@@ -51,7 +51,7 @@ class NewGame(Model):
     seats: Annotated[tuple[NewSeat, ...], Field(min_length=1, max_length=64)]
     hotseat: bool = Field(default=False, description="The host's token acts for every seat.")
     visibility: Literal["public", "unlisted"] = "public"
-    seed_mode: Literal["operator", "practice"] = "operator"
+    seed_mode: SeedMode = "operator"
     seed: Key | None = Field(
         default=None, description="Practice games only: the root, public from the start."
     )
@@ -63,7 +63,23 @@ class Join(Model):
 
     name: Name | None = None
     seat: Seat | None = None
-    saw: Key | None = Field(default=None, description="The commitment that the player has seen.")
+    saw: Key | None = Field(
+        default=None,
+        description="The commitment that the player has seen; needed with `commit` or `seed`.",
+    )
+    commit: Key | None = Field(
+        default=None, description="Seed mode sealed: binds a seed that is revealed later."
+    )
+    seed: Key | None = Field(
+        default=None, description="Seed mode open: this player's part in the dice, in clear."
+    )
+    expected_version: Version | None = None
+
+
+class Reveal(Model):
+    """The seed that the seat has committed to."""
+
+    seed: Key
     expected_version: Version | None = None
 
 
@@ -218,16 +234,60 @@ class OutcomeShape(Model):
     chips: tuple[int, ...] | None
 
 
+class SeedShape(Model):
+    """A seat's part in the dice: what it committed to, and its seed once that is public."""
+
+    seat: int
+    commit: str | None
+    seed: str | None
+
+
 class DiceShape(Model):
-    """What is public of a game's dice: see ``docs/fair-dice.md``."""
+    """What is public of a game's dice: see ``docs/fair-dice.md``. ``seeds`` lists the seats that
+    contribute; ``sealed`` says that the roster is closed and seeds are being revealed."""
 
     protocol: Literal["fair-dice/1"]
-    seed_mode: Literal["operator", "practice"]
+    seed_mode: SeedMode
     commitment: str
+    seeds: tuple[SeedShape, ...]
+    sealed: bool
     throws: int
     throws_max: int
     last_key: str | None
     root: str | None
+
+
+class Ended(Model):
+    """Why a game ended without an outcome; ``seats`` are those that kept their seeds back."""
+
+    reason: str
+    seats: tuple[int, ...]
+
+
+class ReceiptShape(Model):
+    """The head of a log, signed: keep it, and nobody can rewrite the log behind your back."""
+
+    v: Literal[1]
+    game: str
+    seq: int
+    head: str
+    key_id: str
+    sig: str
+
+
+class PublicKeyShape(Model):
+    """A key that signs receipts, or that did (``retired``)."""
+
+    key_id: str
+    public_key: str
+    retired: bool
+
+
+class PublicKeys(Model):
+    """What receipts are checked with."""
+
+    protocol: Literal["fair-dice/1"]
+    keys: tuple[PublicKeyShape, ...]
 
 
 class SeriesShape(Model):
@@ -252,6 +312,7 @@ class GameShape(Model):
     state: State | None
     legal_actions: tuple[LegalActionShape, ...]
     outcome: OutcomeShape | None
+    ended: Ended | None
     dice: DiceShape
     series: SeriesShape
     hotseat: bool
@@ -296,7 +357,7 @@ class GameSummary(Model):
     version: int
     players: tuple[PlayerShape, ...]
     outcome: OutcomeShape | None
-    seed_mode: Literal["operator", "practice"]
+    seed_mode: SeedMode
     hotseat: bool
     series: SeriesShape
     created_at: str
@@ -308,6 +369,7 @@ class Created(Model):
 
     game: GameShape
     tokens: Tokens
+    receipt: ReceiptShape | None
 
 
 class Seated(Model):
@@ -316,6 +378,7 @@ class Seated(Model):
     game: GameShape
     seat: int
     token: str
+    receipt: ReceiptShape | None
 
 
 class Changed(Model):
@@ -323,12 +386,14 @@ class Changed(Model):
 
     entry: EntryShape
     game: GameShape
+    receipt: ReceiptShape | None
 
 
 class Rematched(Model):
     """The next game of the series; tokens stay what they were."""
 
     game: GameShape
+    receipt: ReceiptShape | None
 
 
 class Games(Model):
@@ -353,7 +418,7 @@ class AuditRecord(Model):
     status: Status
     log: tuple[str, ...]
     public_keys: tuple[str, ...]
-    receipt: None
+    receipt: ReceiptShape
 
 
 class SeriesPage(Model):

@@ -124,6 +124,27 @@ PROBLEMS: Final[Mapping[str, tuple[Text, Text]]] = {
         Text("La revancha ya existe", "Rematch exists"),
         Text("Esta partida ya tiene su revancha.", "This game already has its rematch."),
     ),
+    "seeds_missing": (
+        Text("Faltan semillas", "Seeds missing"),
+        Text(
+            "La partida empieza cuando está sellada y todas las semillas se han revelado.",
+            "The game starts when it is sealed and every seed is revealed.",
+        ),
+    ),
+    "seed_refused": (
+        Text("Semilla rechazada", "Seed refused"),
+        Text(
+            "El modo de semillas de la partida no lo admite ahora.",
+            "The game's seed mode does not take this now.",
+        ),
+    ),
+    "game_frozen": (
+        Text("Partida congelada", "Game frozen"),
+        Text(
+            "El registro de la partida no superó una auditoría; el operador debe revisarlo.",
+            "The game's log failed an audit; its operator has to look at it.",
+        ),
+    ),
     "stale_version": (
         Text("Versión anticuada", "Stale version"),
         Text(
@@ -185,6 +206,28 @@ READING: Final[Mapping[str, Text]] = {
     ),
 }
 
+SEEDS: Final[Mapping[str, Text]] = {
+    "not_in_seed_mode": Text(
+        "Este modo de semillas no lo pide.", "The game's seed mode does not ask for this."
+    ),
+    "second_seed": Text(
+        "Otro asiento ya dio su semilla; quien da la segunda podría elegir los dados.",
+        "Another seat has given its seed; whoever gives a second one could choose the dice.",
+    ),
+    "seed_missing": Text(
+        "El último asiento debe dar la semilla que falta.",
+        "The last seat has to give the seed that is missing.",
+    ),
+    "copied_commit": Text(
+        "Otro asiento ya se comprometió con lo mismo.", "Another seat has this very commit."
+    ),
+    "seed_given": Text("Este asiento ya dio su semilla.", "This seat has given its seed."),
+    "no_commit": Text("Nadie se ha comprometido aquí.", "There is no commit here."),
+    "not_sealed": Text("La partida aún no está sellada.", "The game is not sealed yet."),
+    "sealed": Text("La partida ya está sellada.", "The game is sealed already."),
+    "not_the_seed": Text("No es la semilla comprometida.", "This is not the seed committed to."),
+}
+
 FIELDS: Final[Mapping[str, Text]] = {
     "missing": Text("Falta este campo.", "This field is missing."),
     "unknown_field": Text("Hay un campo desconocido.", "There is an unknown field."),
@@ -196,10 +239,70 @@ FIELDS: Final[Mapping[str, Text]] = {
     "not_the_commitment": Text(
         "No es el compromiso de esta partida.", "Not the commitment of this game."
     ),
+    "above_bankroll": Text(
+        "Nadie tiene tantas fichas: son {limit}.", "Nobody holds that much: {limit} chips."
+    ),
+    "needs_rounds": Text(
+        "Solo si la partida acaba por rondas (end: rounds).",
+        "Only where the game ends by rounds (end: rounds).",
+    ),
+    "needs_three_dice": Text("Esa regla pide tres dados.", "That rule needs three dice."),
+    "needs_three_seats": Text(
+        "Ese formato pide tres asientos o más.", "That format needs three seats or more."
+    ),
+    "needs_two_seats": Text("Ese formato pide dos asientos.", "That format needs two seats."),
     "too_small": Text("El mínimo es {limit}.", "The least is {limit}."),
     "too_large": Text("El máximo es {limit}.", "The most is {limit}."),
     "too_short": Text("Son al menos {limit}.", "At least {limit} are needed."),
     "too_long": Text("Son como mucho {limit}.", "At most {limit} are allowed."),
 }
 
-REASONS: Final[Mapping[str, Text]] = {}
+# Why an action is illegal, by the reason codes of the rulesets.
+REASONS: Final[Mapping[str, Text]] = {
+    "above_chips": Text("Son más fichas de las que tienes.", "That is more chips than you have."),
+    "above_cover": Text(
+        "La banca no podría pagar esa apuesta.", "The bank could not pay that bet."
+    ),
+    "above_limit": Text("La apuesta pasa del límite.", "The bet is above the limit."),
+    "above_maximum": Text("La cantidad es demasiado alta.", "The amount is too high."),
+    "already_resolved": Text("La ronda ya está resuelta.", "The round has been resolved already."),
+    "already_rolled": Text(
+        "Los dados de esta ronda ya están en la mesa.",
+        "The dice of this round are on the table already.",
+    ),
+    "below_minimum": Text("La cantidad es demasiado baja.", "The amount is too low."),
+    "cannot_pay": Text(
+        "No tienes fichas para esta apuesta: solo puedes pasar.",
+        "You have too few chips for this bet: you can only pass.",
+    ),
+    "choices_open": Text("Alguien no ha elegido todavía.", "Somebody has not chosen yet."),
+    "host_resolves": Text(
+        "En esta mesa resuelve el anfitrión.", "At this table the host resolves the round."
+    ),
+    "mask_length": Text(
+        "Hay que decir de cada dado si se repite.",
+        "The mask needs one flag for each die.",
+    ),
+    "must_bet": Text("Quien abre la apuesta tiene que apostar.", "Who opens the bet has to bet."),
+    "must_break_tie": Text(
+        "Primero hay que deshacer el empate.", "The tie has to be broken first."
+    ),
+    "must_roll": Text("Un doble obliga a tirar otra vez.", "A double forces another throw: roll."),
+    "no_reroll": Text(
+        "En esta partida no se repiten dados.", "In this game no dice are thrown again."
+    ),
+    "no_tie": Text("Nadie ha empatado.", "Nobody is tied."),
+    "not_in_phase": Text(
+        "La partida espera otra clase de jugada.", "The game waits for another kind of action."
+    ),
+    "not_in_ruleset": Text("Este juego no tiene esa jugada.", "This game has no such action."),
+    "not_now": Text("Esa jugada no se puede hacer ahora.", "This action can't be taken now."),
+    "nothing_rolled": Text("Antes hay que tirar.", "Nothing has been rolled yet: roll first."),
+    "out_of_the_game": Text(
+        "El asiento ya no juega esta partida.", "The seat is no longer in the game."
+    ),
+    "resolves_itself": Text(
+        "La ronda se resuelve sola con la última elección.",
+        "The round is resolved by the last choice.",
+    ),
+}

@@ -5,8 +5,11 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from service.croupier import Done, tally
 from service.dice import PROTOCOL
+from service.game import Game
+from service.hosting import tally
+from service.keys import Receipt, SigningKeys, key_id
+from service.requests import Done
 from service.store import Answer, HostedGame
 
 
@@ -42,15 +45,8 @@ def game_json(hosted: HostedGame) -> dict[str, Any]:
         "state": None if game.state is None else ruleset.view(game.state),
         "legal_actions": [legal.to_json() for legal in game.legal()],
         "outcome": None if game.outcome is None else game.outcome.to_json(),
-        "dice": {
-            "protocol": PROTOCOL,
-            "seed_mode": setup.seed_mode,
-            "commitment": setup.commitment.hex(),
-            "throws": game.throws,
-            "throws_max": setup.throws_max,
-            "last_key": game.last_key.hex() if game.throws else None,
-            "root": None if game.root is None else game.root.hex(),
-        },
+        "ended": _ended(game),
+        "dice": _dice(game),
         "series": _series(hosted),
         "hotseat": hosted.hotseat,
         "visibility": hosted.visibility,
@@ -78,6 +74,35 @@ def summary_json(hosted: HostedGame) -> dict[str, Any]:
     }
 
 
+def _ended(game: Game) -> dict[str, Any] | None:
+    if game.reason is None:
+        return None
+    return {"reason": game.reason, "seats": game.unrevealed() if game.sealed else ()}
+
+
+def _dice(game: Game) -> dict[str, Any]:
+    setup = game.setup
+    return {
+        "protocol": PROTOCOL,
+        "seed_mode": setup.seed_mode,
+        "commitment": setup.commitment.hex(),
+        "seeds": [
+            {"seat": seat, "commit": _hex(player.commit), "seed": _hex(player.seed)}
+            for seat, player in enumerate(game.players)
+            if player is not None and (player.commit or player.seed)
+        ],
+        "sealed": game.sealed,
+        "throws": game.throws,
+        "throws_max": setup.throws_max,
+        "last_key": game.last_key.hex() if game.throws else None,
+        "root": _hex(game.root),
+    }
+
+
+def _hex(value: bytes | None) -> str | None:
+    return None if value is None else value.hex()
+
+
 def _players(hosted: HostedGame) -> list[dict[str, Any]]:
     return [
         {
@@ -98,7 +123,20 @@ def entries_json(lines: Iterable[bytes]) -> bytes:
     return b"[" + b",".join(lines) + b"]"
 
 
-def audit_json(hosted: HostedGame, lines: Sequence[bytes]) -> bytes:
+def keys_json(signing_keys: SigningKeys) -> dict[str, Any]:
+    """The public keys as ``shapes.PublicKeys``: the one that signs, then those retired."""
+    return {
+        "protocol": PROTOCOL,
+        "keys": [
+            {"key_id": key_id(public), "public_key": public.hex(), "retired": number > 0}
+            for number, public in enumerate(signing_keys.public)
+        ],
+    }
+
+
+def audit_json(
+    hosted: HostedGame, lines: Sequence[bytes], public_keys: Sequence[bytes], receipt: Receipt
+) -> bytes:
     """The audit record; the lines are texts in it, so that their bytes survive."""
     return as_json(
         {
@@ -106,8 +144,8 @@ def audit_json(hosted: HostedGame, lines: Sequence[bytes]) -> bytes:
             "game": hosted.game.id,
             "status": hosted.game.status,
             "log": [line.decode() for line in lines],
-            "public_keys": [],
-            "receipt": None,
+            "public_keys": [public.hex() for public in public_keys],
+            "receipt": receipt.to_json(),
         }
     )
 
@@ -118,38 +156,38 @@ def audit_json(hosted: HostedGame, lines: Sequence[bytes]) -> bytes:
 def created(done: Done) -> Answer:
     """201 with the tokens, which are told this once."""
     seats = [{"seat": seat, "token": token} for seat, token in (done.seat_tokens or {}).items()]
-    tokens = {"host": done.host_token, "seats": seats}
-    return _answer(201, done, as_json({"game": game_json(done.hosted), "tokens": tokens}))
+    return _answer(201, done, {"tokens": {"host": done.host_token, "seats": seats}})
 
 
 def seated(done: Done) -> Answer:
     """201 with the seat's token, which is told this once."""
-    return _answer(201, done, _with_token(done))
+    return _answer(201, done, _token(done))
 
 
 def renewed(done: Done) -> Answer:
     """200 with the seat's new token, which is told this once."""
-    return _answer(200, done, _with_token(done))
+    return _answer(200, done, _token(done))
 
 
-def _with_token(done: Done) -> bytes:
+def _token(done: Done) -> dict[str, Any]:
     ((seat, token),) = (done.seat_tokens or {}).items()
-    return as_json({"game": game_json(done.hosted), "seat": seat, "token": token})
+    return {"seat": seat, "token": token}
 
 
 def changed(done: Done) -> Answer:
     """200 with the caller's own entry and the game after all that followed."""
-    game = as_json(game_json(done.hosted))
-    return _answer(200, done, b'{"entry":' + done.lines[0] + b',"game":' + game + b"}")
+    return _answer(200, done, {}, b'{"entry":' + done.lines[0] + b",")
 
 
 def rematched(done: Done) -> Answer:
     """201 with the next game of the series."""
-    return _answer(201, done, as_json({"game": game_json(done.hosted)}))
+    return _answer(201, done, {})
 
 
-def _answer(status: int, done: Done, body: bytes) -> Answer:
+def _answer(status: int, done: Done, more: dict[str, Any], start: bytes = b"{") -> Answer:
+    receipt = None if done.receipt is None else done.receipt.to_json()
+    body = as_json({"game": game_json(done.hosted), **more, "receipt": receipt})
     headers = [("etag", etag(done.hosted)), ("cache-control", "no-store")]
     if status == 201:
         headers.append(("location", f"/v1/games/{done.hosted.game.id}"))
-    return Answer(status, tuple(headers), body)
+    return Answer(status, tuple(headers), start + body[1:])

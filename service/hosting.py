@@ -1,0 +1,80 @@
+"""A hosted game in change: the game with all that stands beside its log."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from service import steps
+from service.dice import pseudonym
+from service.errors import GameFull, NameTaken, SeatNotFound, SeatTaken
+from service.game import Player
+from service.names import folded
+from service.steps import Step
+from service.store import Holder, HostedGame, Series, Write
+
+
+def followed(write: Write, step: Step) -> Write:
+    """The change with one more step of the game."""
+    return Write(replace(write.hosted, game=step.game), write.lines + step.lines)
+
+
+def with_holder(write: Write, seat: int, holder: Holder | None) -> Write:
+    """The change with another holder of a seat, or none."""
+    held = write.hosted.holders
+    changed = (*held[:seat], holder, *held[seat + 1 :])
+    return replace(write, hosted=replace(write.hosted, holders=changed))
+
+
+def as_player(held: Holder, commit: bytes | None = None, seed: bytes | None = None) -> Player:
+    """Who holds a seat, as the log shall know it."""
+    who = None if held.name is None else pseudonym(held.salt, held.name).hex()
+    return Player("human", who, commit, seed)
+
+
+def seated(write: Write, seat: int, holder: Holder, player: Player, at: int) -> Write:
+    """The change with a player in a seat."""
+    step = steps.join(write.hosted.game, seat, player, at)
+    return with_holder(followed(write, step), seat, holder)
+
+
+def open_seat(hosted: HostedGame, wanted: int | None) -> int:
+    """The seat wanted, or the lowest that is open and kept for nobody."""
+    free = [seat for seat in hosted.game.open_seats() if hosted.holders[seat] is None]
+    if wanted is not None:
+        if wanted >= hosted.game.setup.seats:
+            raise SeatNotFound
+        if wanted not in free:
+            raise SeatTaken
+        return wanted
+    if not free:
+        raise GameFull
+    return free[0]
+
+
+def names_of(hosted: HostedGame) -> list[str | None]:
+    """The names at the table, by seat."""
+    return [None if held is None else held.name for held in hosted.holders]
+
+
+def require_distinct(names: Sequence[str | None]) -> None:
+    """Raises NameTaken if a person could take two of the names for one."""
+    given = [folded(name) for name in names if name is not None]
+    if len(set(given)) < len(given):
+        raise NameTaken
+
+
+def tally(hosted: HostedGame) -> tuple[int, ...]:
+    """The running tally of the series after this game."""
+    game = hosted.game
+    if game.outcome is None:
+        return hosted.series.tally
+    own = game.ruleset.tally(game.setup.options, game.outcome)
+    return tuple(before + more for before, more in zip(hosted.series.tally, own, strict=True))
+
+
+def next_series(hosted: HostedGame, options: Any) -> Series:
+    """The series goes on; its tally starts anew when the options search for something else."""
+    game, series = hosted.game, hosted.series
+    same = game.ruleset.tally_key(options) == game.ruleset.tally_key(game.setup.options)
+    counted = tally(hosted) if same else (0,) * game.setup.seats
+    return Series(series.id, series.number + 1, counted)
