@@ -89,8 +89,12 @@ class Die:
         limit = _WORDS - _WORDS % total
         for word in _words(key, prefix + enc(u32(number))):
             if word < limit:
-                return self.faces[bisect_right(self._bounds, word % total)]
+                return self.face_of(word % total)
         raise AssertionError("the words never end")
+
+    def face_of(self, number: int) -> Face:
+        """The face that ``number``, 0 .. sum of the weights - 1, falls on."""
+        return self.faces[bisect_right(self._bounds, number)]
 
     def to_json(self) -> dict[str, Any]:
         """As the ``created`` entry holds it."""

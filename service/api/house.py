@@ -1,0 +1,70 @@
+"""The house: a croupier over its open store, with all that follows a commit."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from service.api.metrics import Metrics
+from service.auditor import Auditor
+from service.croupier import Croupier
+from service.game import Game
+from service.heads import Head, HeadFile
+from service.keys import open_server_key, open_signing_keys
+from service.settings import Settings
+from service.store import HostedGame, Store
+from service.store.change import Committed
+
+_log = logging.getLogger(__name__)
+
+
+def check(settings: Settings) -> None:
+    """Opens everything once; raises BadSetting with one clear line if it can't."""
+
+    async def try_once() -> None:
+        async with open_house(settings, Metrics()):
+            pass
+
+    asyncio.run(try_once())
+
+
+@asynccontextmanager
+async def open_house(settings: Settings, metrics: Metrics) -> AsyncIterator[Croupier]:
+    """A croupier over its open store, with all that follows a commit."""
+    secret = settings.server_key
+    given = None if secret is None else secret.get_secret_value()
+    server_key = open_server_key(settings.data_dir, given)
+    signing_keys = open_signing_keys(settings.data_dir)
+    heads = HeadFile(settings.data_dir, settings.sync_heads)
+    following: list[Committed] = [lambda games: heads.append(_head(one.game) for one in games)]
+
+    def committed(games: Sequence[HostedGame]) -> None:
+        for follow in following:
+            follow(games)
+
+    try:
+        store = Store.open(
+            settings.database, server_key.fingerprint(), settings.queue_limit, committed
+        )
+        auditor = Auditor(store, metrics.audited)
+        following.append(auditor.note)
+        croupier = Croupier(store, server_key, signing_keys, _now, os.urandom)
+        try:
+            for game_id in await croupier.end_restored(heads.known):
+                _log.warning("game %s is behind its last known head: it has ended", game_id)
+            yield croupier
+        finally:
+            await auditor.close()
+            await store.close()
+    finally:
+        heads.close()
+
+
+def _head(game: Game) -> Head:
+    return Head(game.id, game.version, game.head)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

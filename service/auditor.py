@@ -1,0 +1,106 @@
+"""The server audits every finished game itself, off the path of any request.
+
+A game whose log fails is frozen: nothing more happens in it until an operator has looked, and
+nothing is ever repaired silently.
+"""
+
+import asyncio
+import functools
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+from service.errors import GameNotFound, Unavailable
+from service.log import jsonl
+from service.replay import NotReplayable, audit
+from service.store import Answer, Change, HostedGame, Store, Write
+from service.verify import Failure, Report, verify_log
+
+_PAGE: Final = 100
+_log = logging.getLogger(__name__)
+Verdict: TypeAlias = Literal["passed", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What an audit came to: of the dice and the log (``report``), and of the rules.
+
+    ``rules`` is the fault that replaying the rules has found, and null if there is none or the log
+    itself has failed before.
+    """
+
+    report: Report
+    rules: Failure | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return self.report.ok and self.rules is None
+
+
+def examine(lines: Sequence[bytes], report: Report) -> Finding:
+    """The finding for a log whose dice ``report`` has judged already: replays its rules."""
+    if not report.ok:
+        return Finding(report, None)
+    try:
+        audit(lines)
+    except NotReplayable as fault:
+        return Finding(report, Failure(fault.seq, "rules", fault.why))
+    return Finding(report, None)
+
+
+class Auditor:
+    """Audits finished games one after another; ``count`` is told each verdict."""
+
+    def __init__(self, store: Store, count: Callable[[Verdict], None]) -> None:
+        self._store = store
+        self._count = count
+        self._due: asyncio.Queue[str] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.create_task(self._run())
+
+    def note(self, committed: Sequence[HostedGame]) -> None:
+        """Takes note of games that have ended; may be called from any thread."""
+        for hosted in committed:
+            if hosted.game.status == "finished" and hosted.audit is None:
+                self._loop.call_soon_threadsafe(self._due.put_nowait, hosted.game.id)
+
+    async def close(self) -> None:
+        """Stops; what is due is found again at the next start."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        last = ""
+        while found := await self._store.unaudited(last, _PAGE):
+            for last in found:
+                await self._audit(last)
+        while True:
+            await self._audit(await self._due.get())
+
+    async def _audit(self, game_id: str) -> None:
+        try:
+            lines = await self._store.lines(game_id)
+            finding = await asyncio.to_thread(_examined, lines)
+            verdict: Verdict = "passed" if finding.ok else "failed"
+            if not finding.ok:
+                fault = finding.report.failure or finding.rules
+                _log.error("the log of game %s fails its audit: %s", game_id, fault)
+            await self._store.change(game_id, lambda _: None, functools.partial(_judge, verdict))
+        except Unavailable as error:
+            _log.warning("game %s could not be audited now: %s", game_id, error)
+        except Exception:  # the others are audited all the same
+            _log.exception("the audit of game %s broke off", game_id)
+        else:
+            self._count(verdict)
+
+
+def _judge(verdict: Verdict, found: HostedGame | None) -> Change:
+    if found is None:
+        raise GameNotFound
+    return Change((Write(replace(found, audit=verdict), ()),), Answer(204, (), b""))
+
+
+def _examined(lines: Sequence[bytes]) -> Finding:
+    return examine(lines, verify_log(jsonl(lines), claim="finished"))

@@ -1,0 +1,104 @@
+"""The head file: the newest head of every game, in a second place beside the database.
+
+A database that is restored from a backup has forgotten entries that players have seen, and would
+use their keys again for other throws. The head file remembers: a game behind its last known head
+is ended when the server starts. Source: ``docs/fair-dice.md``, section 5.
+"""
+
+import fcntl
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from service.errors import BadSetting
+
+FILE: Final = "heads.log"
+_LINE: Final = re.compile(r"([A-Za-z0-9_-]{1,64}) (0|[1-9][0-9]{0,15}) ([0-9a-f]{64})")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The hash of a game's entry ``seq``, the newest one that was acknowledged."""
+
+    game: str
+    seq: int
+    hash: bytes
+
+
+class HeadFile:
+    """Appended to after every commit, before its answers; one line a game that moved.
+
+    ``known`` is what stood in the file when it was opened. The file is shortened to one line a
+    game on opening, unless another process is using it. Raises BadSetting if it can't be written.
+    """
+
+    def __init__(self, data_dir: Path, sync: bool) -> None:
+        self._path = data_dir / FILE
+        self._sync = sync
+        try:
+            data_dir.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(
+                data_dir / f"{FILE}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+            )
+            alone = self._alone()
+            self.known = _read(self._path)
+            if alone:
+                self._shorten()
+            fcntl.flock(self._lock, fcntl.LOCK_SH)
+            self._handle = os.open(
+                self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+            )
+        except OSError as error:
+            raise BadSetting(f"CUBILETE_DATA_DIR: {self._path}: {error.strerror}") from None
+
+    def _alone(self) -> bool:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def _shorten(self) -> None:
+        if not self.known:
+            return
+        draft = self._path.with_name(f"{FILE}.new")
+        with draft.open("w", encoding="ascii") as file:
+            file.writelines(_line(head) for head in self.known.values())
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self._path)
+
+    def append(self, heads: Iterable[Head]) -> None:
+        """Adds the newest heads, on disk when this returns (unless syncing is off)."""
+        os.write(self._handle, "".join(map(_line, heads)).encode())
+        if self._sync:
+            os.fdatasync(self._handle)
+
+    def close(self) -> None:
+        """Lets the file go."""
+        os.close(self._handle)
+        os.close(self._lock)
+
+
+def _line(head: Head) -> str:
+    return f"{head.game} {head.seq} {head.hash.hex()}\n"
+
+
+def _read(path: Path) -> dict[str, Head]:
+    """The newest head of each game; a line that a crash has torn is passed over."""
+    newest: dict[str, Head] = {}
+    if not path.exists():
+        return newest
+    with path.open(encoding="ascii", errors="replace") as file:
+        for line in file:
+            match = _LINE.fullmatch(line.rstrip("\n"))
+            if match is None:
+                continue
+            head = Head(match[1], int(match[2]), bytes.fromhex(match[3]))
+            before = newest.get(head.game)
+            if before is None or before.seq <= head.seq:
+                newest[head.game] = head
+    return newest

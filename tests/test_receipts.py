@@ -1,0 +1,158 @@
+"""Receipts: signed in every changing answer, proof against a rewritten or restored history."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service.keys import open_signing_keys, rotate_signing_key
+from service.log import canonical
+from service.verify import check_receipt, verify, verify_log
+from tests.player import Player
+from tests.server import Server
+
+
+@pytest.fixture
+def player(client: httpx.Client) -> Player:
+    return Player(client)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Server]:
+    """A server of one's own, to stop and start again."""
+    server = Server(tmp_path / "data")
+    yield server.start()
+    server.stop()
+
+
+def test_every_changing_answer_carries_a_receipt_of_its_head(player: Player) -> None:
+    player.create("pig", "Ana", None)
+    player.join(name="Ben")
+    player.act("roll")
+    player.ask("POST", f"{player.path}/seats/0/token", None, player.seats[0])
+    assert [receipt["seq"] for receipt in player.receipts] == [1, 4, 5, 5]
+    for receipt in player.receipts:
+        check_receipt(receipt, player.public_keys())
+    report = verify_log(player.log(), receipts=player.receipts, public_keys=player.public_keys())
+    assert report.ok, report.text()
+
+
+def test_the_head_route_gives_the_receipt_of_the_newest_entry(player: Player) -> None:
+    player.create()
+    assert player.client.get(f"{player.path}/head").json() == player.receipts[-1]
+
+
+def test_a_caller_may_decline_the_receipt(player: Player) -> None:
+    player.create()
+    token = player.seats[player.game["to_act"][0]]
+    answer = player.client.post(
+        f"{player.path}/actions",
+        json={"kind": "roll"},
+        headers={"authorization": f"Bearer {token}", "prefer": "receipt=no"},
+    )
+    assert answer.json()["receipt"] is None
+
+
+def test_the_audit_record_brings_keys_and_receipt(player: Player) -> None:
+    player.create()
+    player.play()
+    report = verify(player.record())
+    assert report.ok, report.text()
+    assert dict(report.checks)["receipts"] == "passed"
+
+
+def rewrite(data_dir: Path, game: str) -> None:
+    """What a dishonest operator would do: another line for the newest entry, with a true chain."""
+    with sqlite3.connect(data_dir / "cubilete.db") as database:
+        ((seq, line),) = database.execute(
+            "SELECT seq, line FROM entry WHERE game_id = ? ORDER BY seq DESC LIMIT 1", [game]
+        ).fetchall()
+        entry = json.loads(line)
+        entry["at"] += 1
+        database.execute(
+            "UPDATE entry SET line = ? WHERE game_id = ? AND seq = ?",
+            [canonical(entry), game, seq],
+        )
+    database.close()
+
+
+def test_a_line_rewritten_in_the_database_is_caught_with_the_players_receipt(own: Server) -> None:
+    with own.client() as client:
+        player = Player(client)
+        player.create(options={"starter": "seat"})
+        player.act("roll")
+        keys = player.public_keys()
+        own.stop()
+        rewrite(own.data_dir, player.game["id"])
+        own.start()
+        log = own.data_dir / "log.jsonl"
+        log.write_bytes(player.log())
+    receipt = own.data_dir / "receipt.json"
+    receipt.write_text(json.dumps(player.receipts[-1]))
+    command = [sys.executable, "-m", "service", "verify", str(log)]
+    alone = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert alone.returncode == 0, alone.stdout
+    proof = ["--receipt", str(receipt), "--public-key", *keys]
+    told = subprocess.run([*command, *proof], capture_output=True, text=True, check=False)
+    assert told.returncode == 1
+    assert "receipt" in told.stdout.splitlines()[-1]
+
+
+def test_after_a_rotation_old_receipts_still_check_and_new_ones_are_of_the_new_key(
+    own: Server,
+) -> None:
+    with own.client() as client:
+        player = Player(client)
+        player.create(options={"starter": "seat"})
+        own.stop()
+        rotated = rotate_signing_key(own.data_dir)
+        own.start()
+        player.act("roll")
+        assert [bytes.fromhex(key) for key in player.public_keys()] == list(rotated.public)
+        assert len({receipt["key_id"] for receipt in player.receipts}) == 2
+        report = verify_log(
+            player.log(), receipts=player.receipts, public_keys=player.public_keys()
+        )
+        assert report.ok, report.text()
+
+
+def test_signing_keys_survive_a_restart(tmp_path: Path) -> None:
+    first = open_signing_keys(tmp_path)
+    assert open_signing_keys(tmp_path).public == first.public
+
+
+def test_a_restored_backup_ends_the_games_that_have_moved_since(own: Server) -> None:
+    with own.client() as client:
+        moved, waits, same = Player(client), Player(client), Player(client)
+        for player in (moved, same):
+            player.create(options={"starter": "seat"})
+        waits.create("pig", None, "Ben")
+        own.stop()
+        shutil.copytree(own.data_dir, own.data_dir.with_name("backup"))
+        own.start()
+        moved.act("roll")
+        waits.ask("PATCH", f"{waits.path}/seats/1", {"name": "Bea"}, waits.seats[1])
+        own.stop()
+        restored = own.data_dir.with_name("backup")
+        for name in ("cubilete.db", "cubilete.db-wal", "cubilete.db-shm"):
+            (own.data_dir / name).unlink(missing_ok=True)
+            if (restored / name).exists():
+                shutil.copy(restored / name, own.data_dir / name)
+        own.start()
+        ended = [player.read()["ended"] for player in (moved, waits, same)]
+        assert ended == [{"reason": "restored", "seats": []}] * 2 + [None]
+        assert [player.game["status"] for player in (moved, waits)] == ["abandoned", "void"]
+        token = moved.seats[0]
+        told = moved.ask("POST", f"{moved.path}/actions", {"kind": "roll"}, token, 409)
+        assert told["code"] == "game_over"
+        assert verify_log(moved.log(), claim="abandoned").ok
+        ended_at = moved.game["version"]
+        own.stop()
+        own.start()
+        assert moved.read()["version"] == ended_at
