@@ -6,7 +6,7 @@ that, so that nobody needs to fold a long log to read or to act. ``steps`` makes
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from pydantic import TypeAdapter
@@ -17,6 +17,7 @@ from service.log import NO_HASH, Entry, entry_hash
 from service.rules.base import LegalAction, Outcome, Ruleset
 
 Status: TypeAlias = Literal["waiting", "playing", "finished", "abandoned", "void"]
+Changes: TypeAlias = dict[str, Any]
 SeedMode: TypeAlias = Literal["operator", "practice", "open", "sealed"]
 
 _OUTCOME: TypeAdapter[Outcome] = TypeAdapter(Outcome)
@@ -61,6 +62,11 @@ class Setup:
     commitment: bytes
     throws_max: int
     dice: Mapping[str, Die]
+    options_json: dict[str, Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Every answer shows the options; they never change.
+        object.__setattr__(self, "options_json", self.options.model_dump(mode="json"))
 
     def to_json(self) -> dict[str, Any]:
         """As the ``created`` entry and the snapshot hold it."""
@@ -69,7 +75,7 @@ class Setup:
             "throws_max": self.throws_max,
             "seed_mode": self.seed_mode,
             "ruleset": {"key": self.ruleset.key, "version": self.ruleset.version},
-            "options": self.options.model_dump(mode="json"),
+            "options": self.options_json,
             "seats": self.seats,
             "dice": {name: die.to_json() for name, die in self.dice.items()},
         }
@@ -161,8 +167,14 @@ def fold(game: Game | None, entry: Entry, line: bytes) -> Game:
     """
     if (entry.seq, entry.prev) != ((0, NO_HASH) if game is None else (game.version + 1, game.head)):
         raise ValueError("it does not follow the entry before")
-    folded = created(entry) if game is None else fold_data(game, entry)
-    return replace(folded, version=entry.seq, head=entry_hash(line), at=entry.at)
+    if game is None:
+        return after(created(entry), entry, line, {})
+    return after(game, entry, line, changes_of(game, entry))
+
+
+def after(game: Game, entry: Entry, line: bytes, changes: Changes) -> Game:
+    """The game at the version of ``entry``, with what the entry changes of it."""
+    return replace(game, version=entry.seq, head=entry_hash(line), at=entry.at, **changes)
 
 
 def created(entry: Entry) -> Game:
@@ -189,8 +201,8 @@ def created(entry: Entry) -> Game:
     )
 
 
-def fold_data(game: Game, entry: Entry) -> Game:
-    """The game after what an entry says, still at the version before it."""
+def changes_of(game: Game, entry: Entry) -> Changes:
+    """What an entry changes of the game besides its version."""
     data = entry.data
     match entry.type:
         case "joined":
@@ -198,7 +210,7 @@ def fold_data(game: Game, entry: Entry) -> Game:
         case "left":
             return _seated(game, data["seat"], None)
         case "sealed":
-            return replace(game, sealed=True)
+            return {"sealed": True}
         case "seed_revealed":
             player = game.players[data["seat"]]
             if player is None:
@@ -208,38 +220,32 @@ def fold_data(game: Game, entry: Entry) -> Game:
         case "started":
             state = game.ruleset.start(game.setup.options, game.setup.seats)
             bound = bytes.fromhex(data["context"])
-            return replace(game, status="playing", context=bound, state=state)
+            return {"status": "playing", "context": bound, "state": state}
         case "acted":
             events = [game.ruleset.parse_event(event) for event in data["events"]]
             return acted(game, [_throw(made) for made in data["throws"]], events)
         case "finished":
             outcome = _OUTCOME.validate_json(json.dumps(data["outcome"]))
-            return replace(
-                game, status="finished", outcome=outcome, root=bytes.fromhex(data["root"])
-            )
+            root = bytes.fromhex(data["root"])
+            return {"status": "finished", "outcome": outcome, "root": root}
         case "abandoned" | "void":
-            return replace(
-                game,
-                status=entry.type,
-                reason=data["reason"],
-                root=bytes.fromhex(data["root"]),
-            )
+            root = bytes.fromhex(data["root"])
+            return {"status": entry.type, "reason": data["reason"], "root": root}
     raise ValueError("created twice")
 
 
-def _seated(game: Game, seat: int, player: Player | None) -> Game:
-    players = (*game.players[:seat], player, *game.players[seat + 1 :])
-    return replace(game, players=players)
+def _seated(game: Game, seat: int, player: Player | None) -> Changes:
+    return {"players": (*game.players[:seat], player, *game.players[seat + 1 :])}
 
 
-def acted(game: Game, throws: Sequence[Throw], events: Iterable[Any]) -> Game:
-    """The game after the throws and events of one action."""
+def acted(game: Game, throws: Sequence[Throw], events: Iterable[Any]) -> Changes:
+    """What the throws and events of one action change."""
     state = game.state
     for event in events:
         state = game.ruleset.apply(state, event)
     if not throws:
-        return replace(game, state=state)
-    return replace(game, state=state, throws=throws[-1].number, last_key=throws[-1].key)
+        return {"state": state}
+    return {"state": state, "throws": throws[-1].number, "last_key": throws[-1].key}
 
 
 def _throw(made: Mapping[str, Any]) -> Throw:

@@ -4,11 +4,12 @@ Source: ``docs/fair-dice.md``, section 4. A line is stored and served as the byt
 everything else that is known of an entry derives from them.
 """
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
+
+import orjson
 
 from service.dice import tagged_hash
 
@@ -49,8 +50,11 @@ class Entry:
     data: dict[str, Any]
 
     def line(self) -> bytes:
-        """The one canonical rendering, without a newline."""
-        return canonical(
+        """The one canonical rendering, without a newline.
+
+        What an entry of ours holds is checked where it comes in; ``parse`` checks every line.
+        """
+        return _render(
             {
                 "v": 1,
                 "game": self.game,
@@ -63,20 +67,19 @@ class Entry:
         )
 
 
-def canonical(value: Any) -> bytes:
-    """RFC 8785 for the values a line may hold; raises NotCanonical for any other.
+def _render(value: Any) -> bytes:
+    """RFC 8785 for values that a line may hold: their keys are ASCII, so that sorting by bytes is
+    the RFC's order, and without floats the encoder writes and escapes as the RFC asks."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
-    Keys are lower-case ASCII here, so that sorting by code point is the RFC's order, and without
-    floats the standard encoder already escapes as the RFC asks.
-    """
+
+def canonical(value: Any) -> bytes:
+    """RFC 8785 for the values a line may hold; raises NotCanonical for any other."""
     _check(value, 1)
-    text = json.dumps(
-        value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
-    )
     try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise NotCanonical("a lone surrogate") from None
+        return _render(value)
+    except (orjson.JSONEncodeError, RecursionError) as error:
+        raise NotCanonical("a text with lone surrogates") from error
 
 
 def _check(value: Any, depth: int) -> None:
@@ -100,7 +103,7 @@ def _check(value: Any, depth: int) -> None:
 def parse(line: bytes) -> Entry:
     """The entry of a stored line; raises NotCanonical unless the line is its own rendering."""
     try:
-        value = json.loads(line)
+        value = orjson.loads(line)
         if canonical(value) != line:
             raise NotCanonical("not the canonical rendering")
         if value.keys() != {"v", "game", "seq", "prev", "at", "type", "data"}:

@@ -8,7 +8,7 @@ Every step takes a game and gives the next one with the log lines that lead ther
 refused raises, and nothing has happened.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from service.dice import Cup, KeyChain, client_commit, context
@@ -19,14 +19,25 @@ from service.errors import (
     GameStarted,
     IllegalAction,
     NotYourTurn,
+    SeatNotFound,
     SeatsOpen,
     SeatTaken,
     SeedRefused,
     SeedsMissing,
     ThrowsExhausted,
 )
-from service.game import Game, Player, SeedMode, Setup, acted, created, fold_data
-from service.log import NO_HASH, Entry, EntryType, entry_hash
+from service.game import (
+    Changes,
+    Game,
+    Player,
+    SeedMode,
+    Setup,
+    acted,
+    after,
+    changes_of,
+    created,
+)
+from service.log import NO_HASH, Entry, EntryType
 from service.rules.base import Action, Event, Outcome, Resign, Ruleset
 
 
@@ -64,7 +75,7 @@ def create(
     root = chain.root.hex() if seed_mode == "practice" else None
     data = {**setup.to_json(), "root": root}
     entry = Entry(game_id, 0, NO_HASH, at, "created", data)
-    return _written(created(entry), entry)
+    return _written(created(entry), entry, {})
 
 
 def join(game: Game, seat: int, player: Player, at: int) -> Step:
@@ -99,6 +110,8 @@ def _require_fitting_seed(game: Game, player: Player) -> None:
 def leave(game: Game, seat: int, at: int) -> Step:
     """A seat becomes open again. In mode ``open`` the seat that gave its seed can't be left."""
     _require_unsealed(game)
+    if game.players[seat] is None:
+        raise SeatNotFound
     if seat in game.seeds():
         raise SeedRefused("seed_given")
     return _next(game, at, "left", {"seat": seat})
@@ -208,7 +221,7 @@ def require_legal(game: Game, seat: int | None, action: Action) -> None:
     if isinstance(action, Resign):
         if seat is not None and ruleset.can_resign(game.state, seat):
             return
-        raise IllegalAction("out_of_the_game")
+        raise IllegalAction("out_of_the_game", legal_actions=[])
     if any(allowed.admits(seat, action) for allowed in legal):
         return
     mine = [allowed.to_json() for allowed in legal if allowed.seat == seat]
@@ -234,7 +247,7 @@ def _do(game: Game, seat: int | None, action: Action, chain: KeyChain, at: int) 
         "events": [event_json(event) for event in events],
     }
     entry = _entry(game, at, "acted", data)
-    step = _written(acted(game, cup.throws, events), entry)
+    step = _written(game, entry, acted(game, cup.throws, events))
     outcome = ruleset.outcome(step.game.state)
     return step if outcome is None else step.then(_finish(step.game, outcome, chain, at))
 
@@ -255,9 +268,9 @@ def _entry(game: Game, at: int, kind: EntryType, data: dict[str, Any]) -> Entry:
 
 def _next(game: Game, at: int, kind: EntryType, data: dict[str, Any]) -> Step:
     entry = _entry(game, at, kind, data)
-    return _written(fold_data(game, entry), entry)
+    return _written(game, entry, changes_of(game, entry))
 
 
-def _written(folded: Game, entry: Entry) -> Step:
+def _written(game: Game, entry: Entry, changes: Changes) -> Step:
     line = entry.line()
-    return Step(replace(folded, version=entry.seq, head=entry_hash(line), at=entry.at), (line,))
+    return Step(after(game, entry, line, changes), (line,))

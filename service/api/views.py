@@ -1,9 +1,10 @@
 """Games and logs as they are served: rendered once, from what is valid already."""
 
-import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
+
+import orjson
 
 from service.dice import PROTOCOL
 from service.game import Game
@@ -15,7 +16,7 @@ from service.store import Answer, HostedGame
 
 def as_json(value: Any) -> bytes:
     """Compact JSON in UTF-8."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return orjson.dumps(value)
 
 
 def moment(at: int) -> str:
@@ -36,7 +37,7 @@ def game_json(hosted: HostedGame) -> dict[str, Any]:
     return {
         "id": game.id,
         "ruleset": {"key": ruleset.key, "version": ruleset.version},
-        "options": setup.options.model_dump(mode="json"),
+        "options": setup.options_json,
         "status": game.status,
         "version": game.version,
         "players": _players(hosted),
