@@ -4,7 +4,7 @@ Every migration stands for itself: none imports the program, whose code moves on
 """
 
 from alembic import context
-from sqlalchemy import create_engine
+from sqlalchemy import NullPool, create_engine, make_url
 
 
 def run(connection) -> None:
@@ -17,5 +17,8 @@ given = context.config.attributes.get("connection")
 if given is not None:
     run(given)
 else:
-    with create_engine(context.get_x_argument(as_dictionary=True)["url"]).begin() as opened:
+    url = make_url(context.get_x_argument(as_dictionary=True)["url"])
+    if url.drivername == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+    with create_engine(url, poolclass=NullPool).begin() as opened:
         run(opened)

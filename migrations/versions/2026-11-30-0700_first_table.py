@@ -21,12 +21,17 @@ def upgrade() -> None:
         sa.Column("series_id", sa.String(64), nullable=False),
         sa.Column("series_number", sa.Integer(), nullable=False),
         sa.Column("host_hash", sa.LargeBinary(32), nullable=False),
+        sa.Column("audit", sa.String(8), nullable=True),
         sa.Column("snapshot", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_game"),
         sa.UniqueConstraint("commitment", name="uq_game_commitment"),
-        sa.UniqueConstraint("series_id", "series_number", name="uq_game_series_id"),
+        sa.UniqueConstraint("series_id", "series_number", name="uq_game_series_id_series_number"),
     )
     op.create_index("ix_game_listing", "game", ["visibility", "status", "ruleset", "id"])
+    unaudited = sa.text("status = 'finished' AND audit IS NULL")
+    op.create_index(
+        "ix_game_unaudited", "game", ["id"], sqlite_where=unaudited, postgresql_where=unaudited
+    )
     op.create_table(
         "entry",
         sa.Column("game_id", sa.String(64), nullable=False),
@@ -67,7 +72,7 @@ def upgrade() -> None:
     op.create_index("ix_answer_game_id", "answer", ["game_id"])
     op.create_table(
         "server",
-        sa.Column("id", sa.SmallInteger(), nullable=False),
+        sa.Column("id", sa.SmallInteger(), autoincrement=False, nullable=False),
         sa.Column("key_fingerprint", sa.LargeBinary(32), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_server"),
     )

@@ -13,12 +13,17 @@ _game, _holder, _root_salt = tables.game, tables.holder, tables.root_salt
 
 
 class GameCache:
-    """A bounded cache; ``current`` keeps it honest when another process moved a game."""
+    """A bounded cache; ``locked`` keeps it honest when another process moved a game.
+
+    ``dropped`` counts what it has forgotten. What was read before something was forgotten may be
+    older than that: it is not remembered.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._games: OrderedDict[str, HostedGame] = OrderedDict()
         self._lock = threading.Lock()
+        self.dropped = 0
 
     def get(self, game_id: str) -> HostedGame | None:
         """The game as this process knows it."""
@@ -28,9 +33,14 @@ class GameCache:
                 self._games.move_to_end(game_id)
             return hosted
 
-    def put(self, games: Iterable[HostedGame]) -> None:
-        """Remembers committed games; an older revision never replaces a newer one."""
+    def put(self, games: Iterable[HostedGame], read_at: int | None = None) -> None:
+        """Remembers committed games; an older revision never replaces a newer one.
+
+        ``read_at`` is the count of ``dropped`` before they were read, unless they were written.
+        """
         with self._lock:
+            if read_at not in (None, self.dropped):
+                return
             for hosted in games:
                 known = self._games.get(hosted.game.id)
                 if known is None or known.revision < hosted.revision:
@@ -38,17 +48,20 @@ class GameCache:
                 self._games.move_to_end(hosted.game.id)
             while len(self._games) > self._size:
                 self._games.popitem(last=False)
+                self.dropped += 1
 
-    def current(
-        self, connection: Connection, game_ids: Sequence[str], lock: bool = True
-    ) -> dict[str, HostedGame]:
-        """The games as the database has them, read whole only if they have moved.
+    def drop(self, game_ids: Iterable[str]) -> None:
+        """Forgets games of which nobody knows how they stand."""
+        with self._lock:
+            for game_id in game_ids:
+                self._games.pop(game_id, None)
+            self.dropped += 1
 
-        With ``lock`` their rows stay locked, in the order of ids, until the transaction ends.
-        """
+    def locked(self, connection: Connection, game_ids: Sequence[str]) -> dict[str, HostedGame]:
+        """The games as the database has them, read whole only if they have moved; their rows stay
+        locked, in the order of ids, until the transaction ends."""
         query = select(_game.c.id, _game.c.revision).where(_game.c.id.in_(game_ids))
-        if lock:
-            query = query.order_by(_game.c.id).with_for_update()
+        query = query.order_by(_game.c.id).with_for_update()
         revisions: Mapping[str, int] = {row.id: row.revision for row in connection.execute(query)}
         found = {
             game_id: hosted

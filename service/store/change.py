@@ -1,6 +1,6 @@
 """What the store keeps of a game, and what one request changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -33,7 +33,8 @@ class Series:
 @dataclass(frozen=True, slots=True)
 class HostedGame:
     """A game with all that stands beside its log. ``salt`` leads, with the server key, to the
-    root (in a practice game nothing does). ``revision`` counts the changes of the whole."""
+    root (in a practice game nothing does). ``audit`` is the verdict of the server's own audit,
+    null before there is one. ``revision`` counts the changes of the whole."""
 
     game: Game
     holders: tuple[Holder | None, ...]
@@ -44,6 +45,7 @@ class HostedGame:
     start_when_full: bool
     created_at: int
     series: Series
+    audit: Literal["passed", "failed"] | None = None
     revision: int = 0
 
 
@@ -86,6 +88,7 @@ class Change:
     kept: Answer | None = None
 
 
+Committed: TypeAlias = Callable[[Sequence[HostedGame]], None]
 Decide: TypeAlias = Callable[[HostedGame | None], Change]
 Check: TypeAlias = Callable[[HostedGame | None], None]
 

@@ -6,36 +6,39 @@ a change once accepted is carried out, whoever still listens.
 """
 
 import asyncio
+import contextlib
 import logging
 import queue
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from sqlalchemy import Connection, Engine, Table, bindparam, delete, insert, select, update
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from service.errors import CubileteError, KeyReused, Unavailable
-from service.store import records, tables
+from service.errors import Unavailable
+from service.store.batch import Batch, Moved, Result
 from service.store.cache import GameCache
-from service.store.change import Answer, Change, HostedGame, Job
-from service.store.engine import writing
+from service.store.change import Answer, Committed, HostedGame, Job
+from service.store.engine import BUSY_TIMEOUT_S, why, writing
 
 _BATCH_LIMIT: Final = 256
 _ATTEMPTS: Final = 5
+_PATIENCE_S: Final = 2 * BUSY_TIMEOUT_S
 _log = logging.getLogger(__name__)
 
-Result: TypeAlias = Answer | Exception
 Waiting: TypeAlias = tuple[Job, asyncio.Future[Answer]]
 
 
 class Committer:
     """One writer of a database; ``limit`` bounds the changes that wait for it."""
 
-    def __init__(self, engine: Engine, cache: GameCache, limit: int) -> None:
+    def __init__(self, engine: Engine, cache: GameCache, limit: int, committed: Committed) -> None:
         self._engine = writing(engine)
         self._cache = cache
+        self._committed = committed
         self._queue: queue.Queue[Waiting | None] = queue.Queue(limit)
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
@@ -44,7 +47,7 @@ class Committer:
     async def submit(self, job: Job) -> Answer:
         """Carries out one change and returns its answer after the commit.
 
-        Raises what the job refuses with, KeyReused, or Unavailable when nothing was done.
+        Raises what the job refuses with, KeyReused, or Unavailable when no answer can be given.
         """
         if self._closed:
             raise Unavailable("closing")
@@ -61,65 +64,154 @@ class Committer:
         await asyncio.to_thread(self._queue.put, None)
         await asyncio.to_thread(self._thread.join)
 
+    # -- the thread ------------------------------------------------------------------------------
+
     def _run(self) -> None:
         going = True
         while going:
-            batch: list[Waiting] = []
-            item = self._queue.get()
+            batch, going = self._waiting(_BATCH_LIMIT)
+            if not batch:
+                continue
+            try:
+                results = self._carry_out([job for job, _ in batch])
+            except Unavailable as down:
+                # Whoever came meanwhile has waited as long as is reasonable.
+                more, going = self._waiting(None) if going else ([], False)
+                batch = [*batch, *more]
+                results = [Unavailable(str(down)) for _ in batch]
+            _deliver(batch, results)
+
+    def _waiting(self, limit: int | None) -> tuple[list[Waiting], bool]:
+        """The changes that wait now, and whether there will be more; with a limit at least one."""
+        found: list[Waiting] = []
+        with contextlib.suppress(queue.Empty):
+            item = self._queue.get(block=limit is not None)
             while item is not None:
-                batch.append(item)
-                if len(batch) == _BATCH_LIMIT:
-                    break
-                try:
-                    item = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-            going = item is not None
-            if batch:
-                _deliver(batch, self._carry_out([job for job, _ in batch]))
+                found.append(item)
+                if len(found) == limit:
+                    return found, True
+                item = self._queue.get_nowait()
+            return found, False
+        return found, True
 
     def _carry_out(self, jobs: Sequence[Job]) -> list[Result]:
-        """All jobs in one transaction; if that fails, one by one, so that none sinks another."""
+        """All jobs in one transaction; if that fails, one by one, so that none sinks another.
+
+        Raises Unavailable if the database answers to none of them.
+        """
         try:
             return self._commit(jobs)
-        except SQLAlchemyError as error:
+        except Unavailable:
+            raise
+        except Exception as error:
             if len(jobs) == 1:
-                return [self._try_again(jobs[0], error)]
-            return [self._try_again(job, None) for job in jobs]
+                return [_told(error)]
+            _log.warning("a batch has failed, now one by one: %s", type(error).__name__)
+        return self._one_by_one(jobs)
 
-    def _try_again(self, job: Job, error: SQLAlchemyError | None) -> Result:
-        """One job alone. A transaction that lost a race decides anew; a database that can't be
-        reached is the caller's to wait for."""
-        for _ in range(_ATTEMPTS):
-            if error is not None and not _may_pass(error):
-                break
+    def _one_by_one(self, jobs: Sequence[Job]) -> list[Result]:
+        """A game that can't be changed (someone holds its row) is tried once, not for each job."""
+        deadline = time.monotonic() + _PATIENCE_S
+        stuck: set[str] = set()
+        results: list[Result] = []
+        for job in jobs:
+            if job.game_id in stuck or time.monotonic() > deadline:
+                results.append(Unavailable("the database can't take the change now"))
+                continue
             try:
-                return self._commit([job])[0]
-            except SQLAlchemyError as again:
-                error = again
-        _log.error("a change could not be committed: %s", type(error).__name__)
-        return Unavailable("the database can't take the change now")
-
-    def _commit(self, jobs: Sequence[Job]) -> list[Result]:
-        with self._engine.begin() as connection:
-            batch = _Batch(connection, self._cache, jobs)
-            results = [batch.take(job) for job in jobs]
-            batch.write()
-        self._cache.put(batch.changed())
+                result = self._commit([job])[0]
+            except Exception as error:
+                result = _told(error)
+            if isinstance(result, Unavailable):
+                stuck.add(job.game_id)
+            results.append(result)
         return results
 
+    def _commit(self, jobs: Sequence[Job]) -> list[Result]:
+        """All jobs in one transaction, anew if it lost a race or its connection.
 
-def _may_pass(error: SQLAlchemyError) -> bool:
+        Raises what the database refuses, and Unavailable if it can't be reached or if nobody can
+        tell whether it took the changes: then they are never decided a second time.
+        """
+        sent: Batch | None = None
+        for attempt in range(1, _ATTEMPTS + 1):
+            batch = Batch(self._cache, jobs)
+            try:
+                with self._engine.connect() as connection, connection.begin() as transaction:
+                    batch.run(connection)
+                    sent = batch
+                    transaction.commit()
+                return self._done(batch)
+            except Exception as error:
+                if sent is not None and self._stands(sent):
+                    return self._done(sent)
+                if batch is not sent and not (_may_pass(error) and attempt < _ATTEMPTS):
+                    if batch.begun or not isinstance(error, SQLAlchemyError):
+                        raise
+                    raise Unavailable(f"the database can't be reached: {_name(error)}") from error
+        raise Unavailable("the database does not commit")
+
+    def _stands(self, sent: Batch) -> bool:
+        """Whether a transaction stands whose COMMIT failed: only looking tells."""
+        for _ in range(_ATTEMPTS):
+            try:
+                with self._engine.begin() as connection:
+                    stands = sent.stands(connection)
+            except SQLAlchemyError as error:
+                if not _may_pass(error):
+                    break
+                continue
+            if stands is None:
+                break
+            return stands
+        self._cache.drop(hosted.game.id for hosted in sent.changed())
+        raise Unavailable("nobody can tell whether the change was made")
+
+    def _done(self, batch: Batch) -> list[Result]:
+        self._cache.put(batch.games())
+        self._tell(batch.changed())
+        return batch.results
+
+    def _tell(self, changed: Sequence[HostedGame]) -> None:
+        """What follows a commit can't undo it: a failure there is logged, and the answers go."""
+        try:
+            if changed:
+                self._committed(changed)
+        except Exception:
+            _log.exception("what follows a commit has failed")
+
+
+# --- what a failure means -----------------------------------------------------------------------
+
+# serialization_failure, deadlock_detected, admin_shutdown, read_only_sql_transaction
+_RACES: Final = frozenset({"40001", "40P01", "57P01", "25006"})
+
+
+def _may_pass(error: Exception) -> bool:
     """Whether the same transaction may succeed now: it lost a race or its connection."""
-    if isinstance(error, IntegrityError):
+    if isinstance(error, (IntegrityError, Moved)):
         return True
     return isinstance(error, DBAPIError) and (
         error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _RACES
     )
 
 
-# serialization_failure, deadlock_detected, admin_shutdown, read_only_sql_transaction
-_RACES: Final = frozenset({"40001", "40P01", "57P01", "25006"})
+def _told(error: Exception) -> Exception:
+    """What the caller of a lone change is told: to come back, or that this one can't be stored."""
+    if isinstance(error, Unavailable):
+        return error
+    _log.error("a change could not be committed: %s", _name(error), exc_info=error)
+    passing = (OperationalError, IntegrityError, PoolTimeout, Moved)
+    if isinstance(error, passing) or _may_pass(error):
+        return Unavailable("the database can't take the change now")
+    return error
+
+
+def _name(error: Exception) -> str:
+    return why(error) if isinstance(error, SQLAlchemyError) else type(error).__name__
+
+
+# --- answers ------------------------------------------------------------------------------------
 
 
 def _deliver(batch: Sequence[Waiting], results: Sequence[Result]) -> None:
@@ -127,7 +219,7 @@ def _deliver(batch: Sequence[Waiting], results: Sequence[Result]) -> None:
     for (_, future), result in zip(batch, results, strict=True):
         loops.setdefault(future.get_loop(), []).append((future, result))
     for loop, answered in loops.items():
-        if not loop.is_closed():
+        with contextlib.suppress(RuntimeError):  # a loop that has closed listens no more
             loop.call_soon_threadsafe(_answer, answered)
 
 
@@ -135,120 +227,9 @@ def _answer(answered: Sequence[tuple[asyncio.Future[Answer], Result]]) -> None:
     for future, result in answered:
         if future.done():
             continue  # the client went away; the change stands
-        if isinstance(result, Exception):
+        if isinstance(result, StopIteration):  # which no future takes
+            future.set_exception(RuntimeError("a change stopped an iteration"))
+        elif isinstance(result, Exception):
             future.set_exception(result)
         else:
             future.set_result(result)
-
-
-class _Batch:
-    """The games and kept answers of one transaction, and what its jobs change of them."""
-
-    def __init__(self, connection: Connection, cache: GameCache, jobs: Sequence[Job]) -> None:
-        self._connection = connection
-        self._games = cache.current(connection, sorted({job.game_id for job in jobs}))
-        self._stored = {game_id: hosted.revision for game_id, hosted in self._games.items()}
-        self._kept = self._read_answers([job.retry.scope for job in jobs if job.retry])
-        self._lines: dict[str, tuple[bytes, ...]] = {}
-        self._reseated: set[str] = set()
-        self._new_answers: list[dict[str, object]] = []
-
-    def _read_answers(self, scopes: Sequence[bytes]) -> dict[bytes, tuple[bytes, Answer]]:
-        if not scopes:
-            return {}
-        query = select(tables.answer).where(tables.answer.c.scope.in_(scopes))
-        rows = self._connection.execute(query).mappings()
-        return {row["scope"]: (row["fingerprint"], records.kept_answer(row)) for row in rows}
-
-    def take(self, job: Job) -> Result:
-        """The answer to one job, which sees what the jobs before it have changed."""
-        hosted = self._games.get(job.game_id)
-        try:
-            job.check(hosted)
-            if job.retry is not None and job.retry.scope in self._kept:
-                fingerprint, kept = self._kept[job.retry.scope]
-                if fingerprint != job.retry.fingerprint:
-                    raise KeyReused
-                return kept
-            change = job.decide(hosted)
-        except CubileteError as refusal:
-            return refusal
-        except Exception as bug:  # its own answer is 500, and no other job's
-            _log.exception("a change failed")
-            return bug
-        self._note(job, change)
-        return change.answer
-
-    def _note(self, job: Job, change: Change) -> None:
-        for write in change.writes:
-            game_id = write.hosted.game.id
-            before = self._games.get(game_id)
-            if before is None or before.holders != write.hosted.holders:
-                self._reseated.add(game_id)
-            revision = 1 if before is None else before.revision + 1
-            self._games[game_id] = replace(write.hosted, revision=revision)
-            self._lines[game_id] = self._lines.get(game_id, ()) + write.lines
-        if job.retry is not None:
-            kept = replace(change.kept or change.answer, replayed=True)
-            self._kept[job.retry.scope] = (job.retry.fingerprint, kept)
-            game_id = change.writes[-1].hosted.game.id
-            self._new_answers.append(records.answer_row(job.retry, game_id, kept))
-
-    def changed(self) -> list[HostedGame]:
-        """The games that the batch leaves behind, as stored."""
-        return list(self._games.values())
-
-    def write(self) -> None:
-        """Writes everything; the caller commits."""
-        changed = [self._games[game_id] for game_id in sorted(self._lines)]
-        new = [hosted for hosted in changed if hosted.game.id not in self._stored]
-        moved = [hosted for hosted in changed if hosted.game.id in self._stored]
-        self._insert(tables.game, [records.game_row(hosted) for hosted in new])
-        self._insert(
-            tables.root_salt,
-            [{"game_id": hosted.game.id, "salt": hosted.salt} for hosted in new],
-        )
-        self._move(moved)
-        self._write_holders(changed)
-        entries = [
-            row
-            for hosted in changed
-            for row in records.entry_rows(hosted, self._lines[hosted.game.id])
-        ]
-        self._insert(tables.entry, entries)
-        self._insert(tables.answer, self._new_answers)
-
-    def _insert(self, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
-        if rows:
-            self._connection.execute(insert(table), rows)
-
-    def _move(self, moved: Sequence[HostedGame]) -> None:
-        """Compare and set: the rows were locked when they were read, so all must still match."""
-        if not moved:
-            return
-        rows = []
-        for hosted in moved:
-            row = records.game_row(hosted)
-            row["at_id"] = row.pop("id")
-            row["at_revision"] = self._stored[hosted.game.id]
-            rows.append(row)
-        result = self._connection.execute(_MOVE, rows)
-        if result.rowcount != len(rows):
-            raise AssertionError("a game moved under its lock")
-
-    def _write_holders(self, changed: Sequence[HostedGame]) -> None:
-        seated = [hosted for hosted in changed if hosted.game.id in self._reseated]
-        known = [hosted.game.id for hosted in seated if hosted.game.id in self._stored]
-        if known:
-            self._connection.execute(
-                delete(tables.holder).where(tables.holder.c.game_id.in_(known))
-            )
-        rows = [row for hosted in seated for row in records.holder_rows(hosted)]
-        self._insert(tables.holder, rows)
-
-
-_MOVE: Final = (
-    update(tables.game)
-    .where(tables.game.c.id == bindparam("at_id"))
-    .where(tables.game.c.revision == bindparam("at_revision"))
-)

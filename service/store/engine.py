@@ -1,4 +1,4 @@
-"""Opening a database so that what was acknowledged stays.
+"""Opening a database so that what was acknowledged stays, and so that nobody waits for ever.
 
 SQLite: WAL, ``synchronous=FULL``, ``BEGIN IMMEDIATE`` for every write, a library without the
 WAL-reset bug, and one process that writes. PostgreSQL: its default durability, asserted.
@@ -9,26 +9,56 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-import pysqlite3
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    ExceptionContext,
+    create_engine,
+    event,
+    make_url,
+    text,
+)
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from service.errors import BadSetting
 
+try:
+    import pysqlite3 as _sqlite
+except ImportError:  # no wheel for this platform: the one that Python came with, if it will do
+    import sqlite3 as _sqlite
+
+SQLITE: Final = _sqlite
 # Below this SQLite can lose commits when several connections are open (the WAL-reset race).
 SQLITE_FLOOR: Final = (3, 51, 3)
 POSTGRESQL_FLOOR: Final = 15
-_BUSY_TIMEOUT_S: Final = 5
-_POOL_TIMEOUT_S: Final = 2
-_PRAGMAS: Final = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
+BUSY_TIMEOUT_S: Final = 2
+_CONNECT_TIMEOUT_S: Final = 5
+_SETTING: Final = "CUBILETE_DATABASE_URL"
+_PRAGMAS: Final = {"journal_mode": "WAL", "synchronous": "FULL", "foreign_keys": "ON"}
+_DURABLE: Final = {"journal_mode": "wal", "synchronous": 2}
+# A process that hangs, or a network that lost it, does not hold its locks for ever.
+TIMEOUTS_MS: Final = {
+    "lock_timeout": BUSY_TIMEOUT_S * 1000,
+    "statement_timeout": 10_000,
+    "idle_in_transaction_session_timeout": 10_000,
+}
+_LIBPQ: Final = {
+    "connect_timeout": str(_CONNECT_TIMEOUT_S),
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
+_READ_ONLY: Final = "25006"
 
 
 def open_engine(url: str) -> Engine:
     """An engine for ``sqlite:///path`` or ``postgresql://..``; raises BadSetting in one line."""
     try:
         parsed = make_url(url)
-    except ArgumentError:
-        raise BadSetting("CUBILETE_DATABASE_URL: not a database URL") from None
+    except (ArgumentError, ValueError):
+        raise BadSetting(f"{_SETTING}: not a database URL") from None
     if parsed.get_backend_name() == "sqlite":
         return _open_sqlite(parsed)
     return _open_postgresql(parsed)
@@ -39,24 +69,47 @@ def is_sqlite(engine: Engine) -> bool:
     return engine.dialect.name == "sqlite"
 
 
+def reading(engine: Engine) -> Engine:
+    """The same engine, whose transactions see one moment, however many statements they have."""
+    # A transaction of SQLite does so anyway.
+    return engine if is_sqlite(engine) else _isolated(engine, "REPEATABLE READ")
+
+
+def glancing(engine: Engine) -> Engine:
+    """The same engine, for one statement that reads: without a transaction around it."""
+    if is_sqlite(engine):
+        return engine.execution_options(begin=None)
+    return _isolated(engine, "AUTOCOMMIT")
+
+
+def _isolated(engine: Engine, level: Any) -> Engine:
+    return engine.execution_options(isolation_level=level)
+
+
 def writing(engine: Engine) -> Engine:
     """The same engine, whose transactions take the write lock when they begin."""
-    return engine.execution_options(writes=True)
+    return engine.execution_options(begin="BEGIN IMMEDIATE")
+
+
+# --- SQLite -------------------------------------------------------------------------------------
 
 
 def _open_sqlite(url: URL) -> Engine:
-    require_safe_sqlite(pysqlite3.sqlite_version_info)
-    if not url.database or url.database == ":memory:":
-        raise BadSetting("CUBILETE_DATABASE_URL: sqlite needs a file (sqlite:///path)")
+    require_safe_sqlite(SQLITE.sqlite_version_info)
+    if not url.database or url.database == ":memory:" or url.query:
+        raise BadSetting(f"{_SETTING}: sqlite needs a file and no options (sqlite:///path)")
     try:
         Path(url.database).absolute().parent.mkdir(parents=True, exist_ok=True)
+        # Names and hashes of tokens lie in it: a new file is its owner's alone.
+        os.close(os.open(url.database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        raise BadSetting(f"CUBILETE_DATABASE_URL: {url.database}: {error.strerror}") from None
+        raise BadSetting(f"{_SETTING}: {url.database}: {error.strerror}") from None
     engine = create_engine(
         url.set(drivername="sqlite+pysqlite"),
-        module=pysqlite3,
-        connect_args={"timeout": _BUSY_TIMEOUT_S, "isolation_level": None},
-        pool_timeout=_POOL_TIMEOUT_S,
+        module=SQLITE,
+        connect_args={"timeout": BUSY_TIMEOUT_S, "isolation_level": None},
+        pool_timeout=BUSY_TIMEOUT_S,
+        hide_parameters=True,
     )
     event.listen(engine, "connect", _set_pragmas)
     event.listen(engine, "begin", _begin)
@@ -71,43 +124,84 @@ def require_safe_sqlite(version: tuple[int, ...]) -> None:
 
 
 def _set_pragmas(connection: Any, _record: object) -> None:
-    for pragma in _PRAGMAS:
-        connection.execute(f"PRAGMA {pragma}")
+    for name, value in _PRAGMAS.items():
+        connection.execute(f"PRAGMA {name}={value}")
 
 
 def _begin(connection: Connection) -> None:
     # A deferred transaction that turns from reading to writing fails at once when another one
     # has written: whoever means to write says so at the start.
-    immediate = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+    begin = connection.get_execution_options().get("begin", "BEGIN")
+    if begin is not None:
+        connection.exec_driver_sql(begin)
+
+
+# --- PostgreSQL ---------------------------------------------------------------------------------
 
 
 def _open_postgresql(url: URL) -> Engine:
-    return create_engine(
-        url.set(drivername="postgresql+psycopg"),
-        pool_timeout=_POOL_TIMEOUT_S,
-        pool_pre_ping=True,
+    if "@" in (url.host or ""):
+        raise BadSetting(f"{_SETTING}: not a database URL (an @ in a password is written %40)")
+    engine = create_engine(
+        url.set(drivername="postgresql+psycopg", query={**_LIBPQ, **url.query}),
+        pool_timeout=BUSY_TIMEOUT_S,
         isolation_level="READ COMMITTED",
-        connect_args={"connect_timeout": _BUSY_TIMEOUT_S},
+        hide_parameters=True,
     )
+    event.listen(engine, "connect", _set_timeouts)
+    event.listen(engine, "handle_error", _drop_read_only)
+    return engine
+
+
+def _set_timeouts(connection: Any, _record: object) -> None:
+    names = ", ".join("set_config(%s, %s, false)" for _ in TIMEOUTS_MS)
+    values = [str(part) for setting in TIMEOUTS_MS.items() for part in setting]
+    connection.execute(f"SELECT {names}", values)
+    connection.commit()
+
+
+def _drop_read_only(context: ExceptionContext) -> None:
+    # After a failover the old primary takes no writes any more: look for the new one.
+    if getattr(context.original_exception, "sqlstate", None) == _READ_ONLY:
+        context.is_disconnect = True
+
+
+# --- what a database must be --------------------------------------------------------------------
+
+
+def why(error: SQLAlchemyError) -> str:
+    """What a database says is wrong, in one line."""
+    said = str(error.orig) if isinstance(error, DBAPIError) else type(error).__name__
+    return said.strip().splitlines()[0] if said.strip() else type(error).__name__
 
 
 def require_durable(engine: Engine) -> None:
-    """Raises BadSetting for a server that can't be reached, is too old or acknowledges early."""
-    if is_sqlite(engine):
-        return
+    """Raises BadSetting for a database that can't be reached, is too old or acknowledges early."""
     try:
         with engine.connect() as connection:
-            names = ("server_version_num", "fsync", "synchronous_commit", "full_page_writes")
-            found = {name: connection.execute(text(f"SHOW {name}")).scalar_one() for name in names}
+            check = _require_durable_sqlite if is_sqlite(engine) else _require_durable_postgresql
+            check(connection)
     except DBAPIError as error:
-        reason = str(error.orig).strip().splitlines()[0]
-        raise BadSetting(f"CUBILETE_DATABASE_URL: {reason}") from None
+        raise BadSetting(f"{_SETTING}: {why(error)}") from None
+
+
+def _require_durable_sqlite(connection: Connection) -> None:
+    for name, wanted in _DURABLE.items():
+        found = connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+        if found != wanted:
+            raise BadSetting(f"{_SETTING}: SQLite can't work here with {name}={wanted}")
+
+
+def _require_durable_postgresql(connection: Connection) -> None:
+    names = ("server_version_num", "fsync", "synchronous_commit", "full_page_writes")
+    found = {name: connection.execute(text(f"SHOW {name}")).scalar_one() for name in names}
     if int(found["server_version_num"]) < POSTGRESQL_FLOOR * 10_000:
-        raise BadSetting(f"PostgreSQL {POSTGRESQL_FLOOR} or newer is needed")
+        raise BadSetting(f"{_SETTING}: PostgreSQL {POSTGRESQL_FLOOR} or newer is needed")
     for name in names[1:]:
         if found[name] == "off":
-            raise BadSetting(f"PostgreSQL runs with {name}=off: it would lose what it acknowledged")
+            raise BadSetting(
+                f"{_SETTING}: PostgreSQL runs with {name}=off and would lose what it acknowledged"
+            )
 
 
 class ProcessLock:
@@ -117,16 +211,21 @@ class ProcessLock:
         self._handle: int | None = None
         if not is_sqlite(engine):
             return
-        path = f"{engine.url.database}.lock"
-        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = engine.url.database or ""
         try:
+            # By whatever name it is opened, a file has one lock.
+            path = f"{os.path.realpath(file)}.lock"
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             self.release()
             raise BadSetting(
-                f"{engine.url.database} is served by another process: "
+                f"{_SETTING}: {file} is served by another process: "
                 "SQLite takes one; use PostgreSQL for several"
             ) from None
+        except OSError as error:
+            self.release()
+            raise BadSetting(f"{_SETTING}: {file}: {error.strerror}") from None
 
     def release(self) -> None:
         """Lets another process have the database."""

@@ -26,6 +26,7 @@ def game_row(hosted: HostedGame) -> dict[str, Any]:
         "series_id": series.id,
         "series_number": series.number,
         "host_hash": hosted.host_hash,
+        "audit": hosted.audit,
         "snapshot": _snapshot(hosted),
     }
 
@@ -92,6 +93,7 @@ def hosted_game(row: RowMapping, holders: Sequence[RowMapping]) -> HostedGame:
             tuple(snapshot["tally"]),
             snapshot["next_game"],
         ),
+        audit=row["audit"],
         revision=row["revision"],
     )
 

@@ -2,20 +2,29 @@
 
 import asyncio
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from sqlalchemy import Connection, Engine, Select, insert, select, update
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from service.errors import BadSetting, Unavailable
 from service.store import migrations, tables
 from service.store.cache import GameCache, read_games
-from service.store.change import Answer, Check, Decide, HostedGame, Job, Retry
+from service.store.change import Answer, Check, Committed, Decide, HostedGame, Job, Retry
 from service.store.committer import Committer
-from service.store.engine import ProcessLock, is_sqlite, open_engine, require_durable, writing
+from service.store.engine import (
+    ProcessLock,
+    glancing,
+    is_sqlite,
+    open_engine,
+    reading,
+    require_durable,
+    why,
+    writing,
+)
 
 _READERS: Final = 4
 _CACHED_GAMES: Final = 10_000
@@ -35,35 +44,49 @@ class Store:
     """Games in one database. ``open`` it before use and ``close`` it after; a process that serves
     an embedded database holds it alone."""
 
-    def __init__(self, engine: Engine, lock: ProcessLock, queue_limit: int) -> None:
+    def __init__(
+        self, engine: Engine, lock: ProcessLock, queue_limit: int, committed: Committed
+    ) -> None:
         self._engine = engine
         self._lock = lock
         self._cache = GameCache(_CACHED_GAMES)
-        self._committer = Committer(engine, self._cache, queue_limit)
+        self._committer = Committer(engine, self._cache, queue_limit, committed)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="reader")
+        self._reads, self._glances = reading(engine), glancing(engine)
+        self._probe: asyncio.Future[None] | None = None
 
     @classmethod
-    def open(cls, url: str, key_fingerprint: bytes, queue_limit: int = 2048) -> "Store":
+    def open(
+        cls,
+        url: str,
+        key_fingerprint: bytes,
+        queue_limit: int = 2048,
+        committed: Committed = lambda _: None,
+    ) -> "Store":
         """Opens a database that is at the head of its migrations (an embedded one is brought
-        there) and belongs to this server key; raises BadSetting otherwise."""
+        there) and belongs to this server key; raises BadSetting otherwise.
+
+        ``committed`` is called in the committer's thread with the games of every transaction,
+        after the commit and before the answers.
+        """
         engine = open_engine(url)
         lock = ProcessLock(engine)
         try:
             require_durable(engine)
             migrations.require_head(engine)
             _require_key(engine, key_fingerprint)
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, BadSetting) as error:
+            engine.dispose()
             lock.release()
-            raise BadSetting(f"CUBILETE_DATABASE_URL: {type(error).__name__}") from error
-        except BadSetting:
-            lock.release()
-            raise
-        return cls(engine, lock, queue_limit)
+            if isinstance(error, BadSetting):
+                raise
+            raise BadSetting(f"CUBILETE_DATABASE_URL: {why(error)}") from None
+        return cls(engine, lock, queue_limit, committed)
 
     async def close(self) -> None:
         """Finishes what waits and lets the database go."""
         await self._committer.close()
-        self._readers.shutdown()
+        await asyncio.to_thread(self._readers.shutdown)
         self._engine.dispose()
         self._lock.release()
 
@@ -82,18 +105,23 @@ class Store:
 
     async def game(self, game_id: str) -> HostedGame | None:
         """The game as it stands: never older than any answer given before."""
-        if is_sqlite(self._engine):
-            # This process alone writes, so what it committed last is what stands.
-            known = self._cache.get(game_id)
-            if known is not None:
+        known = self._cache.get(game_id)
+        if known is not None:
+            # Where this process alone writes, what it committed last is what stands.
+            if is_sqlite(self._engine):
                 return known
-        return await self._read(functools.partial(self._current, game_id))
+            revision = await self._glance(
+                select(tables.game.c.revision).where(tables.game.c.id == game_id)
+            )
+            if revision == [known.revision]:
+                return known
+        return await self._read(functools.partial(self._load, game_id))
 
-    def _current(self, game_id: str, connection: Connection) -> HostedGame | None:
-        hosted = self._cache.current(connection, [game_id], lock=False).get(game_id)
-        if hosted is not None:
-            self._cache.put([hosted])
-        return hosted
+    def _load(self, game_id: str, connection: Connection) -> HostedGame | None:
+        read_at = self._cache.dropped
+        found = read_games(connection, [game_id])
+        self._cache.put(found.values(), read_at)
+        return found.get(game_id)
 
     async def lines(self, game_id: str, after: int = -1, limit: int | None = None) -> list[bytes]:
         """The stored lines with a seq above ``after``, in order."""
@@ -104,7 +132,7 @@ class Store:
             .order_by(entry.c.seq)
             .limit(limit)
         )
-        return await self._read(lambda connection: list(connection.execute(query).scalars()))
+        return await self._glance(query)
 
     async def listed(
         self, wanted: GameFilter, before: str | None, limit: int
@@ -152,29 +180,65 @@ class Store:
 
         return await self._read(read)
 
+    async def unaudited(self, after: str, limit: int) -> Sequence[str]:
+        """Ids of finished games that nobody has audited, in order, above ``after``."""
+        game = tables.game
+        query = (
+            select(game.c.id)
+            .where(game.c.status == "finished", game.c.audit.is_(None), game.c.id > after)
+            .order_by(game.c.id)
+            .limit(limit)
+        )
+        return await self._glance(query)
+
+    async def going(self, game_ids: Sequence[str]) -> Mapping[str, int]:
+        """The versions of those of these games that have not ended."""
+        game = tables.game
+        query = select(game.c.id, game.c.version).where(
+            game.c.id.in_(game_ids), game.c.status.in_(("waiting", "playing"))
+        )
+        return await self._read(
+            lambda connection: {row.id: row.version for row in connection.execute(query)}
+        )
+
     async def ready(self) -> None:
         """Raises Unavailable unless the database would take a write now."""
-        server = tables.server
-        touch = update(server).values(key_fingerprint=server.c.key_fingerprint)
-
-        def run() -> None:
-            with writing(self._engine).begin() as connection:
-                connection.execute(touch)
-
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._readers, run)
-        except SQLAlchemyError as error:
-            raise Unavailable("the database can't be written now") from error
+        if self._probe is None or self._probe.done():
+            self._probe = self._in_thread(writing(self._engine), _touch)
+        # Many may ask while a write waits; one reader of the few is enough for all of them.
+        await asyncio.shield(self._probe)
 
     async def _read(self, read: Callable[[Connection], T]) -> T:
-        def run() -> T:
-            with self._engine.begin() as connection:
-                return read(connection)
+        return await self._in_thread(self._reads, read)
 
+    async def _glance(self, query: Select[T]) -> list[T]:
+        """The one column of a statement that needs no transaction."""
+        return await self._in_thread(
+            self._glances, lambda connection: list(connection.execute(query).scalars())
+        )
+
+    def _in_thread(self, engine: Engine, work: Callable[[Connection], T]) -> asyncio.Future[T]:
+        return asyncio.get_running_loop().run_in_executor(self._readers, _run, engine, work)
+
+
+def _run(engine: Engine, work: Callable[[Connection], T]) -> T:
+    """Work in one transaction, once more if it met a connection that was lost meanwhile."""
+    for last in (False, True):
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._readers, run)
+            with engine.begin() as connection:
+                return work(connection)
+        except DBAPIError as error:
+            if last or not error.connection_invalidated:
+                raise Unavailable("the database can't be reached now") from error
         except SQLAlchemyError as error:
-            raise Unavailable("the database can't be read now") from error
+            raise Unavailable("the database can't be reached now") from error
+    raise AssertionError("unreachable")
+
+
+def _touch(connection: Connection) -> None:
+    """A write that changes nothing."""
+    server = tables.server
+    connection.execute(update(server).values(key_fingerprint=server.c.key_fingerprint))
 
 
 def _require_key(engine: Engine, fingerprint: bytes) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 metadata = MetaData(
@@ -24,6 +25,8 @@ metadata = MetaData(
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     }
 )
+
+_UNAUDITED = text("status = 'finished' AND audit IS NULL")
 
 # The snapshot holds the game after its entry `version`; the columns beside it repeat what is
 # searched for. `commitment` is null for practice games, whose roots are no secret.
@@ -41,9 +44,11 @@ game = Table(
     Column("series_id", String(64), nullable=False),
     Column("series_number", Integer, nullable=False),
     Column("host_hash", LargeBinary(32), nullable=False),
+    Column("audit", String(8)),
     Column("snapshot", Text, nullable=False),
     UniqueConstraint("series_id", "series_number"),
     Index("ix_game_listing", "visibility", "status", "ruleset", "id"),
+    Index("ix_game_unaudited", "id", sqlite_where=_UNAUDITED, postgresql_where=_UNAUDITED),
 )
 
 # One line a row, the bytes that were hashed: the truth of a game.

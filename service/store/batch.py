@@ -1,0 +1,185 @@
+"""What one transaction reads and writes, and how to tell afterwards whether it stands."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
+
+from service.errors import CubileteError, KeyReused
+from service.store import records, tables
+from service.store.cache import GameCache, read_games
+from service.store.change import Answer, Change, HostedGame, Job
+
+_log = logging.getLogger(__name__)
+
+Result: TypeAlias = Answer | Exception
+
+_MOVE: Final = (
+    update(tables.game)
+    .where(tables.game.c.id == bindparam("at_id"))
+    .where(tables.game.c.revision == bindparam("at_revision"))
+)
+
+
+class Moved(Exception):
+    """A game moved between its reading and its writing."""
+
+
+class Batch:
+    """The games and kept answers of one transaction, and what its jobs change of them.
+
+    ``run`` it inside a transaction and commit; ``results`` are then the answers, one each job.
+    """
+
+    def __init__(self, cache: GameCache, jobs: Sequence[Job]) -> None:
+        self._cache = cache
+        self._jobs = jobs
+        self._games: dict[str, HostedGame] = {}
+        self._stored: dict[str, int] = {}
+        self._kept: dict[bytes, tuple[bytes, Answer]] = {}
+        self._lines: dict[str, tuple[bytes, ...]] = {}
+        self._reseated: set[str] = set()
+        self._new_answers: list[dict[str, object]] = []
+        self.results: list[Result] = []
+        self.begun = False
+
+    def run(self, connection: Connection) -> None:
+        """Reads, lets every job decide in its turn, and writes everything; the caller commits."""
+        self.begun = True
+        game_ids = sorted({job.game_id for job in self._jobs})
+        self._games = self._cache.locked(connection, game_ids)
+        self._stored = {game_id: hosted.revision for game_id, hosted in self._games.items()}
+        self._read_answers(connection)
+        self.results = [self._take(job) for job in self._jobs]
+        self._write(connection)
+
+    def games(self) -> list[HostedGame]:
+        """All games of the batch as it leaves them."""
+        return list(self._games.values())
+
+    def changed(self) -> list[HostedGame]:
+        """The games that the batch has changed."""
+        return [self._games[game_id] for game_id in sorted(self._lines)]
+
+    # -- deciding --------------------------------------------------------------------------------
+
+    def _read_answers(self, connection: Connection) -> None:
+        scopes = [job.retry.scope for job in self._jobs if job.retry is not None]
+        if scopes:
+            query = select(tables.answer).where(tables.answer.c.scope.in_(scopes))
+            for row in connection.execute(query).mappings():
+                self._kept[row["scope"]] = (row["fingerprint"], records.kept_answer(row))
+
+    def _take(self, job: Job) -> Result:
+        """The answer to one job, which sees what the jobs before it have changed."""
+        hosted = self._games.get(job.game_id)
+        try:
+            job.check(hosted)
+            if job.retry is not None and job.retry.scope in self._kept:
+                fingerprint, kept = self._kept[job.retry.scope]
+                if fingerprint != job.retry.fingerprint:
+                    raise KeyReused
+                return kept
+            change = job.decide(hosted)
+        except CubileteError as refusal:
+            return refusal
+        except Exception as bug:  # its own answer is 500, and no other job's
+            _log.exception("a change failed")
+            return bug
+        self._note(job, change)
+        return change.answer
+
+    def _note(self, job: Job, change: Change) -> None:
+        for write in change.writes:
+            game_id = write.hosted.game.id
+            before = self._games.get(game_id)
+            if before is None or before.holders != write.hosted.holders:
+                self._reseated.add(game_id)
+            revision = 1 if before is None else before.revision + 1
+            self._games[game_id] = replace(write.hosted, revision=revision)
+            self._lines[game_id] = self._lines.get(game_id, ()) + write.lines
+        if job.retry is not None:
+            kept = replace(change.kept or change.answer, replayed=True)
+            self._kept[job.retry.scope] = (job.retry.fingerprint, kept)
+            self._new_answers.append(records.answer_row(job.retry, job.game_id, kept))
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def _write(self, connection: Connection) -> None:
+        """In one order in every process, so that two never wait for each other."""
+        changed = self.changed()
+        new = [hosted for hosted in changed if hosted.game.id not in self._stored]
+        moved = [hosted for hosted in changed if hosted.game.id in self._stored]
+        _insert(connection, tables.game, [records.game_row(hosted) for hosted in new])
+        salts = [{"game_id": hosted.game.id, "salt": hosted.salt} for hosted in new]
+        _insert(connection, tables.root_salt, salts)
+        self._move(connection, moved)
+        self._write_holders(connection)
+        entries = [
+            row
+            for hosted in changed
+            for row in records.entry_rows(hosted, self._lines[hosted.game.id])
+        ]
+        _insert(connection, tables.entry, entries)
+        answers = sorted(self._new_answers, key=lambda row: str(row["scope"]))
+        _insert(connection, tables.answer, answers)
+
+    def _move(self, connection: Connection, moved: Sequence[HostedGame]) -> None:
+        """Compare and set: what was read must still stand."""
+        if not moved:
+            return
+        rows = []
+        for hosted in moved:
+            row = records.game_row(hosted)
+            row["at_id"] = row.pop("id")
+            row["at_revision"] = self._stored[hosted.game.id]
+            rows.append(row)
+        if connection.execute(_MOVE, rows).rowcount != len(rows):
+            raise Moved
+
+    def _write_holders(self, connection: Connection) -> None:
+        reseated = sorted(self._reseated)
+        known = [game_id for game_id in reseated if game_id in self._stored]
+        if known:
+            connection.execute(delete(tables.holder).where(tables.holder.c.game_id.in_(known)))
+        rows = [row for game_id in reseated for row in records.holder_rows(self._games[game_id])]
+        _insert(connection, tables.holder, rows)
+
+    # -- after a COMMIT that nobody answered -----------------------------------------------------
+
+    def stands(self, connection: Connection) -> bool | None:
+        """Whether this batch was committed, as seen in a later transaction; null if nobody can
+        tell any more. All of it stands or nothing, so one line, or else one table, is a witness.
+
+        Another request with the same line (same seat, action, version and millisecond) is not
+        told apart: one of the two stands, and both are told so.
+        """
+        changed = sorted(self._lines)
+        query = select(tables.game.c.id, tables.game.c.revision).where(
+            tables.game.c.id.in_(changed)
+        )
+        # A transaction that has not ended yet holds these rows: this waits for its end.
+        query = query.order_by(tables.game.c.id).with_for_update()
+        revisions = {row.id: row.revision for row in connection.execute(query)}
+        for game_id, lines in self._lines.items():
+            if lines:
+                return self._stored_line(connection, game_id) == lines[-1]
+        if all(revisions.get(game_id, 0) <= self._stored.get(game_id, 0) for game_id in changed):
+            return False
+        now = read_games(connection, sorted(self._reseated))
+        if now and all(now[one].holders == self._games[one].holders for one in now):
+            return True
+        return None
+
+    def _stored_line(self, connection: Connection, game_id: str) -> bytes | None:
+        entry = tables.entry
+        last = self._games[game_id].game.version
+        query = select(entry.c.line).where(entry.c.game_id == game_id, entry.c.seq == last)
+        return connection.execute(query).scalar()
+
+
+def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
+    if rows:
+        connection.execute(insert(table), rows)

@@ -1,0 +1,517 @@
+"""What a store does when its database is slow, busy, full, gone, or silent about a commit."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Connection, event, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from service.errors import Unavailable
+from service.log import parse
+from service.store import Answer, HostedGame, Store, committer, engine, tables
+from tests.hosted import (
+    AT,
+    anybody,
+    asked,
+    created,
+    one_batch,
+    opened,
+    retry,
+    roll,
+    run,
+    table,
+)
+from tests.postgres import PipServer
+from tests.wire import Cut, Wire
+
+BUSY_S = 0.4
+OTHERS = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits that take seconds elsewhere are short here."""
+    monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", BUSY_S)
+    monkeypatch.setattr(committer, "_PATIENCE_S", 2 * BUSY_S)
+    monkeypatch.setitem(engine.TIMEOUTS_MS, "lock_timeout", int(BUSY_S * 1000))
+
+
+async def seqs(store: Store, game_id: str) -> list[int]:
+    return [parse(line).seq for line in await store.lines(game_id)]
+
+
+async def stored(store: Store, game_id: str) -> HostedGame:
+    hosted = await store.game(game_id)
+    assert hosted is not None
+    return hosted
+
+
+# --- waiting ------------------------------------------------------------------------------------
+
+
+def test_more_changes_than_may_wait_are_refused_at_once(database_url):
+    async def story():
+        async with opened(database_url, queue_limit=3) as store:
+            made = await created(store)
+            async with one_batch(store):
+                waiting = [asked(store, made, made.roll()) for _ in range(3)]
+                await asyncio.sleep(0)
+                with pytest.raises(Unavailable):
+                    await roll(store, made)
+            assert [parse((await one).body).seq for one in waiting] == [4, 5, 6]
+            assert (await roll(store, made)).status == 200
+
+    run(story())
+
+
+def test_a_change_whose_client_went_away_is_carried_out(database_url):
+    async def story():
+        async with opened(database_url) as store:
+            made = await created(store)
+            async with one_batch(store):
+                gone = asked(store, made, made.roll())
+                stays = asked(store, made, made.roll())
+                await asyncio.sleep(0)
+                gone.cancel()
+            assert parse((await stays).body).seq == 5
+            assert gone.cancelled()
+            assert await seqs(store, made.id) == list(range(6))
+
+    run(story())
+
+
+def test_closing_finishes_what_waits_and_takes_nothing_more(database_url):
+    async def story():
+        async with opened(database_url) as store:
+            made = await created(store)
+            async with one_batch(store):
+                waiting = [asked(store, made, made.roll()) for _ in range(20)]
+                await asyncio.sleep(0)
+                closing = asyncio.ensure_future(store._committer.close())
+                await asyncio.sleep(0)
+                with pytest.raises(Unavailable):
+                    await roll(store, made)
+            assert len(await asyncio.gather(*waiting)) == 20
+            await closing
+            assert await seqs(store, made.id) == list(range(24))
+            store._committer = committer.Committer(store._engine, store._cache, 1, lambda _: None)
+
+    run(story())
+
+
+def test_what_follows_a_commit_comes_before_its_answers_and_cannot_undo_it(database_url, caplog):
+    told: list[list[str]] = []
+
+    def follow(games: Any) -> None:
+        told.append([hosted.game.id for hosted in games])
+        raise OSError("no space")
+
+    async def story():
+        async with opened(database_url, committed=follow) as store:
+            made = await created(store)
+            assert told == [[made.id]]
+            await roll(store, made)
+            assert told == [[made.id]] * 2
+            with pytest.raises(RuntimeError):
+                await store.change(made.id, anybody, refuse)
+            assert len(told) == 2
+
+    run(story())
+    assert "what follows a commit has failed" in caplog.text
+
+
+def refuse(_: HostedGame | None) -> Any:
+    raise RuntimeError
+
+
+# --- a database that others keep busy -----------------------------------------------------------
+
+
+@contextmanager
+def sqlite_write_lock(url: str) -> Iterator[None]:
+    other = engine.SQLITE.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        other.close()
+
+
+def test_reads_do_not_wait_for_a_writer_and_changes_are_told_to_come_back(tmp_path, impatient):
+    """Another process holds the write lock of the file."""
+    url = f"sqlite:///{tmp_path / 'busy.db'}"
+
+    async def story():
+        async with opened(url) as store:
+            made, unread = await created(store), await created(store)
+            store._cache.drop([unread.id])
+            with sqlite_write_lock(url):
+                began = time.monotonic()
+                changes = [asked(store, made, made.roll()) for _ in range(40)]
+                probes = [asyncio.ensure_future(store.ready()) for _ in range(40)]
+                await asyncio.sleep(0)
+                assert (await stored(store, unread.id)).game.version == 3
+                assert await seqs(store, made.id) == [0, 1, 2, 3]
+                assert time.monotonic() - began < BUSY_S
+                told = await asyncio.gather(*changes, *probes, return_exceptions=True)
+                assert {type(one) for one in told} == {Unavailable}
+                assert time.monotonic() - began < 6 * BUSY_S
+            await store.ready()
+            assert parse((await roll(store, made)).body).seq == 4
+
+    run(story())
+
+
+def test_a_game_that_another_session_holds_does_not_stop_the_others(postgresql_url, impatient):
+    async def story():
+        async with opened(postgresql_url) as store:
+            stuck, free = await created(store), await created(store)
+            with psycopg.connect(postgresql_url) as other:
+                other.execute("SELECT 1 FROM game WHERE id = %s FOR UPDATE", [stuck.id])
+                began = time.monotonic()
+                async with one_batch(store):
+                    held = [asked(store, stuck, stuck.roll()) for _ in range(20)]
+                    others = [asked(store, free, free.roll()) for _ in range(20)]
+                assert len(await asyncio.gather(*others)) == 20
+                told = await asyncio.gather(*held, return_exceptions=True)
+                assert {type(one) for one in told} == {Unavailable}
+                assert time.monotonic() - began < 6 * BUSY_S
+                assert (await stored(store, stuck.id)).game.version == 3
+            assert parse((await roll(store, stuck)).body).seq == 4
+
+    run(story())
+
+
+def test_on_a_full_disk_games_are_read_and_changes_wait_for_space(tmp_path):
+    async def story():
+        async with opened(f"sqlite:///{tmp_path / 'full.db'}") as store:
+            made = await created(store)
+            pages = [1]  # no more than there are
+
+            def limit(connection: Connection) -> None:
+                connection.exec_driver_sql(f"PRAGMA max_page_count={pages[0]}")
+
+            event.listen(store._engine, "begin", limit)
+            rolls = [asked(store, made, made.roll(AT + n)) for n in range(200)]
+            told = await asyncio.gather(*rolls, return_exceptions=True)
+            acked = [one.body for one in told if isinstance(one, Answer)]
+            assert {type(one) for one in told} == {Answer, Unavailable}
+            assert await store.lines(made.id, 3) == acked
+            pages[0] = 2**30
+            assert parse((await roll(store, made)).body).seq == 4 + len(acked)
+
+    run(story())
+
+
+# --- a server that goes away --------------------------------------------------------------------
+
+
+def test_a_store_survives_the_end_of_all_its_sessions(postgresql_url):
+    async def story():
+        async with opened(postgresql_url) as store:
+            made = await created(store)
+            await asyncio.gather(*(store.lines(made.id) for _ in range(8)))
+            for version in range(4, 9):
+                with psycopg.connect(postgresql_url, autocommit=True) as other:
+                    other.execute(OTHERS)
+                assert len(await store.lines(made.id)) == version
+                assert parse((await roll(store, made)).body).seq == version
+
+    run(story())
+
+
+def test_sessions_that_end_in_the_middle_lose_and_double_nothing(postgresql_url):
+    """Without a key an Unavailable change was made once or not at all; an answered one stands."""
+
+    async def story():
+        async with opened(postgresql_url) as store:
+            games = [await created(store) for _ in range(4)]
+            answered: dict[str, list[bytes]] = {made.id: [] for made in games}
+            unknown = dict.fromkeys(answered, 0)
+            over = threading.Event()
+
+            def terminate() -> None:
+                with psycopg.connect(postgresql_url, autocommit=True) as other:
+                    while not over.wait(0.1):
+                        other.execute(OTHERS)
+
+            async def play(made: Any) -> None:
+                for at in range(40):
+                    try:
+                        answered[made.id].append((await roll(store, made, at=AT + at)).body)
+                    except Unavailable:
+                        unknown[made.id] += 1
+
+            ending = asyncio.ensure_future(asyncio.to_thread(terminate))
+            await asyncio.gather(*map(play, games))
+            over.set()
+            await ending
+            for made in games:
+                lines = (await store.lines(made.id))[4:]
+                assert len(set(lines)) == len(lines)
+                assert set(answered[made.id]) <= set(lines)
+                assert len(lines) <= len(answered[made.id]) + unknown[made.id]
+                assert len(answered[made.id]) > 10
+
+    run(story())
+
+
+def test_a_store_survives_a_crash_of_the_server(pip_url, pip_server: PipServer):
+    async def story():
+        async with opened(pip_url) as store:
+            made = await created(store)
+            acked: list[bytes] = []
+
+            async def play(over: asyncio.Event) -> None:
+                while not over.is_set():
+                    try:
+                        acked.append((await roll(store, made)).body)
+                    except Unavailable:
+                        await asyncio.sleep(0.01)
+
+            over = asyncio.Event()
+            playing = [asyncio.ensure_future(play(over)) for _ in range(4)]
+            acked += [(await roll(store, made)).body for _ in range(20)]
+            await asyncio.to_thread(pip_server.stop, pip_server.CRASH)
+            for ask in (store.ready(), store.lines(made.id), store.game(made.id)):
+                with pytest.raises(Unavailable):
+                    await ask
+            await asyncio.to_thread(pip_server.start)
+            await store.ready()
+            acked.append((await roll(store, made)).body)
+            over.set()
+            await asyncio.gather(*playing)
+            lines = await store.lines(made.id)
+            assert [parse(line).seq for line in lines] == list(range(len(lines)))
+            assert set(acked) <= set(lines)
+
+    run(story())
+
+
+def test_a_primary_that_takes_no_writes_any_more_is_left(postgresql_url):
+    """After a failover the old sessions still answer reads; new ones reach the new primary."""
+
+    async def story():
+        async with opened(postgresql_url) as store:
+            made = await created(store)
+            await asyncio.gather(*(store.lines(made.id) for _ in range(4)))
+            # Each session of the pool turns read-only, as those of the old primary would.
+            sessions = [store._engine.connect() for _ in range(3)]
+            for session in sessions:
+                session.execute(text("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"))
+                session.commit()
+            for session in sessions:
+                session.close()
+            assert parse((await roll(store, made)).body).seq == 4
+            await store.ready()
+
+    run(story())
+
+
+# --- a COMMIT that nobody answers ---------------------------------------------------------------
+
+
+@pytest.fixture
+def wire(postgresql_url: str) -> Iterator[Wire]:
+    wire = Wire(postgresql_url)
+    yield wire
+    wire.close()
+
+
+@pytest.mark.parametrize("cut", ["before", "after", "answered"])
+@pytest.mark.parametrize("keyed", [False, True], ids=["no_key", "key"])
+def test_a_change_whose_commit_was_cut_off_is_made_once(wire: Wire, cut: Cut, keyed: bool):
+    async def story():
+        async with opened(wire.url) as store:
+            made = await created(store)
+            for version in range(4, 8):
+                key = retry() if keyed else None
+                wire.cut = cut
+                answer = await store.change(made.id, anybody, made.roll(AT + version), key)
+                assert parse(answer.body).seq == version
+                assert await store.lines(made.id, version - 1) == [answer.body]
+                if key is not None:
+                    again = await store.change(made.id, anybody, made.roll(), key)
+                    assert again == replace(answer, replayed=True)
+            assert wire.cuts == 4
+
+    run(story())
+
+
+@pytest.mark.parametrize("cut", ["before", "after", "answered"])
+def test_a_creation_whose_commit_was_cut_off_is_made_once(wire: Wire, cut: Cut):
+    async def story():
+        async with opened(wire.url) as store:
+            for _ in range(4):
+                made = table()
+                wire.cut = cut
+                answer = await store.change(made.id, anybody, made.create)
+                assert (answer.status, answer.replayed) == (201, False)
+                assert await stored(store, made.id) == replace(made.start.hosted, revision=1)
+
+    run(story())
+
+
+@pytest.mark.parametrize("cut", ["before", "after", "answered"])
+def test_a_change_beside_the_log_whose_commit_was_cut_off_is_made_once(wire: Wire, cut: Cut):
+    """A new token, say: there is no line to look for, and its owner must get the answer."""
+
+    async def story():
+        async with opened(wire.url) as store:
+            made = await created(store)
+            for revision in range(2, 5):
+                wire.cut = cut
+                decide = made.rename(f"Eva {revision}")
+                assert (await store.change(made.id, anybody, decide)).body == b"renamed"
+                hosted = await stored(store, made.id)
+                assert hosted.revision == revision
+                assert hosted.holders[0] is not None
+                assert hosted.holders[0].name == f"Eva {revision}"
+
+    run(story())
+
+
+@pytest.mark.parametrize("cut", ["before", "after", "answered"])
+def test_many_changes_whose_commit_was_cut_off_are_made_once(wire: Wire, cut: Cut):
+    async def story():
+        async with opened(wire.url) as store:
+            made, other, new = await created(store), await created(store), table()
+            async with one_batch(store):
+                told = [asked(store, made, made.roll(AT + n)) for n in range(10)]
+                told += [asked(store, other, other.roll(), retry())]
+                told += [asked(store, new, new.create), asked(store, other, other.rename("Eva"))]
+                await asyncio.sleep(0)
+                wire.cut = cut
+            answers = await asyncio.gather(*told)
+            assert wire.cuts == 1
+            assert await store.lines(made.id, 3) == [answer.body for answer in answers[:10]]
+            assert (await stored(store, other.id)).revision == 3
+            assert (await stored(store, new.id)).revision == 1
+
+    run(story())
+
+
+def test_a_game_that_moved_on_since_does_not_hide_a_commit_that_was_cut_off(wire: Wire):
+    """Another server has written since: the line tells whose change stands."""
+
+    async def story():
+        async with opened(wire.url) as store:
+            made = await created(store)
+            with answers_lost(store, then=lambda: roll_elsewhere(wire.url, made)):
+                answer = await roll(store, made, at=AT + 5)
+            lines = await store.lines(made.id)
+            assert len(lines) == 6
+            assert lines[4] == answer.body
+
+    run(story())
+
+
+def roll_elsewhere(url: str, made: Any) -> None:
+    async def story() -> None:
+        async with opened(url) as store:
+            await roll(store, made)
+
+    thread = threading.Thread(target=lambda: asyncio.run(story()))
+    thread.start()
+    thread.join()
+
+
+@contextmanager
+def answers_lost(store: Store, then: Any = lambda: None) -> Iterator[list[int]]:
+    """The store's transactions commit, and the connection is lost before it hears so."""
+    dialect: Any = store._engine.dialect
+    commit, lost = dialect.do_commit, [0]
+    error = dialect.dbapi.OperationalError("server closed the connection unexpectedly")
+
+    def lose(connection: Any) -> None:
+        commit(connection)
+        if threading.current_thread().name == "committer" and not lost[0]:
+            lost[0] += 1
+            connection.close()
+            then()
+            raise error
+
+    dialect.do_commit = lose
+    yield lost
+    dialect.do_commit = commit
+
+
+@pytest.mark.parametrize("keyed", [False, True], ids=["no_key", "key"])
+def test_a_commit_that_is_told_as_failed_is_looked_for(database_url, keyed):
+    async def story():
+        async with opened(database_url) as store:
+            made, key = await created(store), retry() if keyed else None
+            with answers_lost(store) as lost:
+                answer = await store.change(made.id, anybody, made.roll(), key)
+            assert lost == [1]
+            assert not answer.replayed
+            assert await store.lines(made.id, 3) == [answer.body]
+            assert (await roll(store, made)).status == 200
+
+    run(story())
+
+
+def test_when_nobody_can_tell_a_change_is_not_decided_again(database_url):
+    """The caller is told to come back, what was made stands, and readers see it."""
+
+    async def story():
+        async with opened(database_url) as store:
+            made, key = await created(store), retry()
+            with answers_lost(store, then=lambda: tables_gone(store)):
+                told = [asked(store, made, made.roll(AT + n), key) for n in range(2)]
+                outcomes = await asyncio.gather(*told, return_exceptions=True)
+                assert {type(one) for one in outcomes} == {Unavailable}
+            assert (await stored(store, made.id)).game.version == 4
+            again = await store.change(made.id, anybody, made.roll(), key)
+            assert again.replayed
+            assert await store.lines(made.id, 3) == [again.body]
+
+    run(story())
+
+
+def tables_gone(store: Store) -> None:
+    """The next look at the games fails."""
+
+    def fail(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if "game" in statement:
+            event.remove(store._engine, "before_cursor_execute", fail)
+            raise SQLAlchemyError("injected")
+
+    event.listen(store._engine, "before_cursor_execute", fail)
+
+
+def test_a_transaction_is_whole(database_url):
+    """A game, its lines, names, salt and kept answer: all of a change or nothing."""
+
+    async def story():
+        async with opened(database_url) as store:
+            made, key = table(), retry()
+
+            def fail(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+                if statement.startswith("INSERT INTO answer"):
+                    raise SQLAlchemyError("injected")
+
+            event.listen(store._engine, "before_cursor_execute", fail)
+            with pytest.raises(SQLAlchemyError):
+                await store.change(made.id, anybody, made.create, key)
+            event.remove(store._engine, "before_cursor_execute", fail)
+            with store._engine.begin() as connection:
+                for one in (tables.entry, tables.holder, tables.root_salt):
+                    query = one.select().where(one.c.game_id == made.id)
+                    assert connection.execute(query).all() == []
+            assert await store.game(made.id) is None
+            first = await store.change(made.id, anybody, made.create, key)
+            assert isinstance(first, Answer)
+            assert not first.replayed
+
+    run(story())
