@@ -11,10 +11,12 @@ import typer
 import uvicorn
 
 from service import verify as verifier
-from service.api.app import check, create_app
+from service.api.app import create_app
+from service.api.house import check
 from service.errors import BadSetting
 from service.settings import Settings, read
 from service.store import current, upgrade
+from service.terminal import Wanted
 from service.terminal import play as play_in_terminal
 
 app = typer.Typer(
@@ -106,9 +108,20 @@ def play(
     option: Annotated[
         list[str] | None, typer.Option(help="An option of the ruleset, as name=value.")
     ] = None,
+    seed: Annotated[
+        str | None, typer.Option(help="64 hex digits: a practice game with this root.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="A new file for the log; `cubilete verify` checks it.")
+    ] = None,
+    language: Annotated[
+        str | None, typer.Option(help="es or en [from LANG].", show_default=False)
+    ] = None,
 ) -> None:
     """Play at this terminal, all at one keyboard."""
-    raise typer.Exit(play_in_terminal(ruleset, player or ["Ana", "Ben"], option or []))
+    with _one_line():
+        wanted = Wanted(ruleset, player or (), option or (), seed, log, language)
+        raise typer.Exit(play_in_terminal(wanted))
 
 
 @app.command(

@@ -1,0 +1,123 @@
+"""The README is true: its commands run as written, in order, and print what it shows."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service import verify
+from tests.server import Server
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+ADDRESS = "http://127.0.0.1:8000"
+SHOWN = re.compile(r"^```sh run\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.M | re.S)
+END = "--- end of a block ---"
+
+
+def blocks() -> list[tuple[str, str]]:
+    """The commands marked to be run, each with what it is shown to print."""
+    found: list[tuple[str, str]] = SHOWN.findall(README)
+    assert len(found) == README.count("```sh run\n") > 0
+    return found
+
+
+@pytest.fixture(scope="module")
+def printed(server: Server, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What each block prints, all in one shell, on a server at another address."""
+    # Beside links to the checkout, so that files it writes stay out of it.
+    place = tmp_path_factory.mktemp("readme")
+    (place / "service").symlink_to(ROOT / "service")
+    binaries = place / ".venv" / "bin"
+    binaries.mkdir(parents=True)
+    (binaries / "cubilete").symlink_to(Path(sys.executable).with_name("cubilete"))
+    script = "".join(f"{commands}echo '{END}'\n" for commands, _ in blocks())
+    ended = subprocess.run(
+        ["bash", "-eu"],
+        cwd=place,
+        env={"PATH": os.environ["PATH"], "PYTHONUTF8": "1"},
+        input=script.replace(ADDRESS, server.url),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ended.stdout.split(f"{END}\n")[:-1]
+
+
+def pattern(shown: str) -> str:
+    """What is shown, where … on a line of its own stands for lines and elsewhere for characters."""
+    lines = [
+        "(?:.*\n)*" if line == "…" else re.escape(line).replace("…", ".*") + "\n"
+        for line in shown.splitlines()
+    ]
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("number", range(len(blocks())))
+def test_a_command_prints_what_is_shown(number: int, printed: list[str]):
+    _, shown = blocks()[number]
+    assert re.fullmatch(pattern(shown), printed[number]), printed[number]
+
+
+def test_the_address_is_that_of_make_serve():
+    assert README.count(ADDRESS) == len(re.findall(r"http://127\.0\.0\.1:\d+", README))
+
+
+def test_the_commands_need_nothing_but_curl_and_python():
+    programs = {"curl", "python3", "cmp", "echo", "sed", "tail", "field", "act", "cubilete"}
+    for commands, _ in blocks():
+        shell = re.sub(r"<<'PYTHON'\n.*?^PYTHON$", "", commands, flags=re.M | re.S)
+        shell = re.sub(r"'[^']*'|\"[^\"]*\"", "''", shell)
+        for word in re.findall(r"(?:^|\| |&& |\$\(|\{ )([\w./]+)(?= |$)", shell, re.M):
+            assert Path(word).name in programs, word
+
+
+# --- the bot ------------------------------------------------------------------------------------
+
+
+def bot(server: Server, game_id: str, name: str) -> "subprocess.Popen[str]":
+    arguments = [sys.executable, "examples/bot.py", server.url, game_id, name]
+    return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("ruleset", ["pig", "two-dice-pig", "big-pig"])
+def test_two_bots_play_a_game_to_its_end(ruleset: str, server: Server, client: httpx.Client):
+    table = {"ruleset": ruleset, "options": {"target": 30}, "seats": [{}, {}]}
+    game_id = client.post("/v1/games", json=table).raise_for_status().json()["game"]["id"]
+    players = [bot(server, game_id, name) for name in ("Ada", "Blaise")]
+    told = [player.communicate(timeout=60)[0] for player in players]
+    assert [player.returncode for player in players] == [0, 0]
+    assert sorted(line.split()[1] for line in told) == ["lost:", "won:"]
+    report = verify.verify(client.get(f"/v1/games/{game_id}/audit").content, claim="finished")
+    assert report.ok, report.text()
+
+
+def test_the_bot_has_some_twenty_lines():
+    text = (ROOT / "examples" / "bot.py").read_text("utf-8")
+    code = re.sub(r'^""".*?"""', "", text, flags=re.S)
+    assert len([line for line in code.splitlines() if line.strip()]) <= 27
+
+
+# --- the project --------------------------------------------------------------------------------
+
+
+def commands() -> Iterator[str]:
+    yield from re.findall(r"`(?:\.venv/bin/)?cubilete ([a-z]+)\b", README)
+
+
+def test_every_command_that_is_named_exists():
+    listed = subprocess.run(
+        [sys.executable, "-m", "service", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert set(commands()) <= set(re.findall(r"[a-z]+", listed))
