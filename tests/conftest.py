@@ -6,7 +6,10 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests import contract_check
 from tests.server import Server
+
+pytest_plugins = ["tests.postgres"]
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +22,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def client(server: Server) -> Iterator[httpx.Client]:
     with server.client() as connected:
+        yield connected
+
+
+@pytest.fixture
+def api(server: Server) -> Iterator[httpx.Client]:
+    """A client whose every answer is held against the OpenAPI document."""
+    with server.client(event_hooks={"response": [contract_check.check]}) as connected:
         yield connected
 
 

@@ -464,24 +464,38 @@ def test_a_seat_that_leaves_takes_its_commit_along():
     assert verify.verify_log(jsonl(chained(renumbered(entries)))).ok
 
 
-def test_no_throw_is_made_above_throws_max():
+def game_of_one_throw(dice: int) -> Entries:
+    """One seat, throws_max 1, and its one throw of so many dice."""
     root = bytes(32)
-    entries = entries_of(INCOMPLETE)[:5]
+    entries = entries_of(INCOMPLETE)
+    entries = renumbered([*entries[:2], *entries[3:5]])
     commitment = verify.chain_key(1, root)
-    entries[0]["data"] |= {"throws_max": 1, "commitment": commitment.hex()}
-    for entry in entries[1:3]:
-        entry["data"]["saw"] = commitment.hex()
     context = verify.game_context(entries[0]["game"], commitment, {})
-    entries[3]["data"]["context"] = context.hex()
     die, prefix = verify.Die([1, 2, 3, 4, 5, 6], [1] * 6), verify.throw_prefix(context, 1)
-    faces = [die.face(die.number(verify.die_words(root, prefix, number))) for number in (0, 1)]
-    throw = {"dice": ["d6", "d6"], "faces": faces, "key": root.hex(), "seat": 0, "throw": 1}
-    entries[4]["data"]["throws"] = [throw]
-    assert verify.verify_log(jsonl(chained(entries))).throws == 1
-    entries[4]["data"]["throws"] = [throw, throw | {"throw": 2}]
+    faces = [die.face(die.number(verify.die_words(root, prefix, d))) for d in range(dice)]
+    throw = {"dice": ["d6"] * dice, "faces": faces, "key": root.hex(), "seat": 0, "throw": 1}
+    entries[0]["data"] |= {"throws_max": 1, "seats": 1, "commitment": commitment.hex()}
+    entries[1]["data"]["saw"] = commitment.hex()
+    entries[2]["data"]["context"] = context.hex()
+    entries[3]["data"]["throws"] = [throw]
+    return entries
+
+
+def test_no_throw_is_made_above_throws_max():
+    entries = game_of_one_throw(2)
+    assert verify.verify_log(jsonl(chained(entries))).ok
+    throws = entries[3]["data"]["throws"]
+    throws.append(throws[0] | {"throw": 2})
     report = verify.verify_log(jsonl(chained(entries)))
-    assert fault(report) == (4, "throw")
+    assert fault(report) == (3, "throw")
     assert "throws_max" in report.verdict()
+
+
+@pytest.mark.parametrize(("dice", "code"), [(0, "die"), (1, None), (64, None), (65, "die")])
+def test_a_throw_has_1_to_64_dice(dice, code):
+    report = verify.verify_log(jsonl(chained(game_of_one_throw(dice))))
+    assert fault(report) == (code and (3, code))
+    assert report.throws == (code is None)
 
 
 def test_fields_unknown_inside_data_are_noted():
@@ -508,8 +522,10 @@ def test_notes_have_an_end():
         (FINISHED, "picked the seed"),
         (PRACTICE, "public from the start"),
         (INCOMPLETE, "incomplete"),
+        (SEALED, "without a receipt"),
+        (SEALED, "rules were not replayed"),
     ],
-    ids=["operator", "practice", "incomplete"],
+    ids=["operator", "practice", "incomplete", "receipt", "rules"],
 )
 def test_the_report_says_what_it_does_not_prove(game, note):
     assert any(note in text for text in verify.verify_log(jsonl(game["lines"])).notes)
@@ -549,6 +565,7 @@ def test_a_receipt_of_every_entry_agrees_with_the_log():
     report = verify.verify_log(jsonl(lines), receipts=receipts, public_keys=[PUBLIC_KEY])
     assert report.ok
     assert dict(report.checks)["receipts"] == "passed"
+    assert not any("without a receipt" in note for note in report.notes)
 
 
 def test_a_finished_log_shorter_than_a_receipt_is_refused():
@@ -810,7 +827,10 @@ def test_a_record_may_be_indented_and_in_any_order():
         json.dumps(document, sort_keys=True),
         json.dumps({"exported": "today"} | document),
     ):
-        assert verify.verify(data.encode()).ok
+        report = verify.verify(data.encode())
+        assert report.ok
+        noted = "the record has a further field 'exported'" in report.notes
+        assert noted == ("exported" in data)
 
 
 RECORDS = {

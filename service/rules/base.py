@@ -31,6 +31,15 @@ class Text:
     en: str
 
 
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A game that one may want to create: so many seats, and the options that are not defaults."""
+
+    title: Text
+    seats: int
+    options: Mapping[str, Any]
+
+
 # --- actions: what a seat asks for, in the imperative -------------------------------------------
 
 
@@ -233,17 +242,17 @@ class Outcome:
 
 # --- the ruleset itself -------------------------------------------------------------------------
 
-O = TypeVar("O", bound=Model)
+Opts = TypeVar("Opts", bound=Model)
 S = TypeVar("S")
 E = TypeVar("E", bound=Event)
 
 
-class Ruleset(ABC, Generic[O, S, E]):
+class Ruleset(ABC, Generic[Opts, S, E]):
     """The rules of one game as pure functions of its state.
 
-    Type parameters: ``O`` the options model, ``S`` the state (a frozen slots dataclass that holds
-    its options and the count of seats), ``E`` the union of the ruleset's events. The state as it
-    is stored is the dataclass dumped to JSON; the state as it is served is ``view``.
+    Type parameters: ``Opts`` the options model, ``S`` the state (a frozen slots dataclass that
+    holds its options and the count of seats), ``E`` the union of the ruleset's events. The state
+    as it is stored is the dataclass dumped to JSON; the state as it is served is ``view``.
     """
 
     key: ClassVar[str]
@@ -257,12 +266,19 @@ class Ruleset(ABC, Generic[O, S, E]):
     view_type: ClassVar[Any]
     actions: ClassVar[tuple[type[Model], ...]]
     events: ClassVar[tuple[type[Event], ...]]
+    phases: ClassVar[tuple[str, ...]]
+    reasons: ClassVar[tuple[str, ...]] = ("not_now",)
+    examples: ClassVar[tuple[Example, ...]]
+
+    def glossary(self) -> Sequence[Mapping[str, Any]]:
+        """What throws are called, in games that name them."""
+        return ()
 
     # -- options ---------------------------------------------------------------------------------
 
     def parse_options(
         self, raw: Mapping[str, Any], seats: int, at: str = "/options", *, hotseat: bool = False
-    ) -> O:
+    ) -> Opts:
         """Complete, checked options; raises InvalidInput with pointers below ``at``."""
         if not self.min_seats <= seats <= self.max_seats:
             few = seats < self.min_seats
@@ -273,7 +289,7 @@ class Ruleset(ABC, Generic[O, S, E]):
         try:
             filled = self.fill_options(value, seats, hotseat)
             # In JSON mode a strict model takes lists for its tuples, and nothing else more.
-            options: O = self._options.validate_json(json.dumps(filled))
+            options: Opts = self._options.validate_json(json.dumps(filled))
         except ValidationError as error:
             raise invalid_input(error, value, at) from None
         wrong = tuple(self.check_options(options, seats))
@@ -287,16 +303,16 @@ class Ruleset(ABC, Generic[O, S, E]):
         that depend on the count of seats or on whether one device serves the whole table."""
         return raw
 
-    def check_options(self, options: O, seats: int) -> Iterator[FieldError]:
+    def check_options(self, options: Opts, seats: int) -> Iterator[FieldError]:
         """Combinations that no table can play; pointers relative to the options."""
         yield from ()
 
-    def load_options(self, dumped: Mapping[str, Any]) -> O:
+    def load_options(self, dumped: Mapping[str, Any]) -> Opts:
         """The options that stand in a log or a snapshot; raises ValueError if they are none."""
         return self._options.validate_json(json.dumps(dumped))
 
     @cached_property
-    def _options(self) -> TypeAdapter[O]:
+    def _options(self) -> TypeAdapter[Opts]:
         return TypeAdapter(self.options_type)
 
     def options_schema(self) -> dict[str, Any]:
@@ -305,18 +321,18 @@ class Ruleset(ABC, Generic[O, S, E]):
 
     # -- dice ------------------------------------------------------------------------------------
 
-    def dice(self, options: O, seats: int) -> Mapping[str, Die]:
+    def dice(self, options: Opts, seats: int) -> Mapping[str, Die]:
         """Every die that a game may throw, by name; published in the first entry."""
         return {"d6": D6}
 
     @abstractmethod
-    def throws_max(self, options: O, seats: int) -> int:
+    def throws_max(self, options: Opts, seats: int) -> int:
         """The length of the key chain (1 .. 65,535): more than a game normally needs."""
 
     # -- the game --------------------------------------------------------------------------------
 
     @abstractmethod
-    def start(self, options: O, seats: int) -> S:
+    def start(self, options: Opts, seats: int) -> S:
         """The state in which the game starts; stakes are paid, nothing is thrown."""
 
     def opening(self, state: S) -> RollOff | DrawStarter | None:
@@ -339,7 +355,7 @@ class Ruleset(ABC, Generic[O, S, E]):
         return True
 
     def refusal(self, state: S, seat: int | None, action: Action) -> str:
-        """Why an action of a seat that may act is not legal: a stable reason code."""
+        """Why an action of a seat that may act is not legal: one of ``reasons``."""
         return "not_now"
 
     @abstractmethod
@@ -368,12 +384,12 @@ class Ruleset(ABC, Generic[O, S, E]):
 
     # -- the series ------------------------------------------------------------------------------
 
-    def tally(self, options: O, outcome: Outcome) -> tuple[int, ...]:
+    def tally(self, options: Opts, outcome: Outcome) -> tuple[int, ...]:
         """What a finished game adds to the tally of its series, by seat: one to each winner."""
         seats = len(outcome.winners) + len(outcome.losers)
         return tuple(int(seat in outcome.winners) for seat in range(seats))
 
-    def tally_key(self, options: O) -> str:
+    def tally_key(self, options: Opts) -> str:
         """What the tally counts in a game with these options: ``won`` or ``lost``. A rematch that
         counts something else starts its series' tally again."""
         return "won"
@@ -382,7 +398,7 @@ class Ruleset(ABC, Generic[O, S, E]):
 
     @abstractmethod
     def phase(self, state: S) -> str:
-        """Which kind of action the game waits for; one of the ruleset's documented phases."""
+        """Which kind of action the game waits for: one of ``phases``."""
 
     @abstractmethod
     def view(self, state: S) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from service.rules.base import (
     Action,
     Bet,
     Event,
+    Example,
     Hold,
     LegalAction,
     Outcome,
@@ -40,7 +41,14 @@ from service.rules.dados_puercos_state import (
     TurnsState,
     asked,
 )
-from service.rules.jeopardy import BUST, BUST_AND_SCORE, THROWS_LEAST, Jeopardy, Verdict
+from service.rules.jeopardy import (
+    BUST,
+    BUST_AND_SCORE,
+    REASONS,
+    THROWS_LEAST,
+    Jeopardy,
+    Verdict,
+)
 from service.rules.jeopardy_state import (
     Banked,
     Course,
@@ -81,6 +89,28 @@ class DadosPuercos(Jeopardy[DadosOptions, DadosState]):
     options_type = DadosOptions
     state_type = DadosState
     folds = DADOS_FOLDS
+    phases = ("betting", "playing")
+    reasons = REASONS
+    examples = (
+        Example(Text(es="Por puntos, sin dinero", en="By points, for honour"), 2, {}),
+        Example(
+            Text(es="Por puntos, dos dados y un bote", en="By points, two dice and a pot"),
+            3,
+            {"mode": "points", "dice": 2, "target": 100, "stake": 10},
+        ),
+        Example(
+            Text(
+                es="Por turnos: cinco apuestas con tres dados", en="By turns: five bets, three dice"
+            ),
+            3,
+            {"mode": "turns", "dice": 3, "bets": 5},
+        ),
+        Example(
+            Text(es="Por rondas: un dado más cada dos", en="By rounds: one die more every two"),
+            4,
+            {"mode": "rounds", "rounds_per_die": 2, "target": 150, "stake": 5},
+        ),
+    )
     actions = (Roll, Hold, Bet, Pass, Resign)
     events = (
         RolledOff,

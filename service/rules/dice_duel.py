@@ -8,7 +8,7 @@ themselves.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast, get_args
 
 from service.dice import D6, THROWS_LIMIT, Dice, Die, even_die
 from service.errors import FieldError
@@ -25,6 +25,7 @@ from service.rules.dice_duel_state import (
     Mask,
     PenaltyDrawn,
     PenaltyView,
+    Phase,
     Resolved,
     Round,
     RoundLost,
@@ -222,6 +223,28 @@ class DiceDuel(base.Ruleset[DuelOptions, DuelState, DuelEvent]):
     options_type = DuelOptions
     state_type = DuelState
     view_type = DuelView
+    phases = get_args(Phase)
+    reasons = REASONS
+    examples = (
+        base.Example(base.Text(es="Al mejor de tres", en="Best of three"), 2, {}),
+        base.Example(
+            base.Text(es="Trío, pareja o nada", en="Trio, pair or nothing"),
+            3,
+            {"rule": "trio_pair_sum", "format": {"first_to_win": 3}},
+        ),
+        base.Example(
+            base.Text(es="Quien pierde dos rondas, paga", en="Who loses two rounds pays"),
+            4,
+            {
+                "rule": "sum_low",
+                "format": {"first_to_lose": 2},
+                "penalty": {
+                    "kind": "forfeit",
+                    "deck": ["Canta algo / Sing something", "Baila / Dance"],
+                },
+            },
+        ),
+    )
     actions = (base.Roll, base.Reroll, base.Hold, base.Resolve, base.Tiebreak, base.Resign)
     events = (
         TableRolled,
@@ -414,7 +437,6 @@ def _lists(faces: Iterable[Faces]) -> list[list[int]]:
 
 
 def _round_view(number: int, past: Round) -> RoundView:
-    assert past.seat is not None
     return {
         "round": number,
         "before": _lists(past.before),
@@ -422,7 +444,7 @@ def _round_view(number: int, past: Round) -> RoundView:
         "tiebreaks": [
             {"seats": list(throw.seats), "faces": _lists(throw.faces)} for throw in past.tiebreaks
         ],
-        "seat": past.seat,
+        "seat": cast(int, past.seat),  # a past round has been taken
     }
 
 

@@ -329,6 +329,21 @@ class HeavenAndNine(base.Ruleset[HeavenAndNineOptions, HeavenAndNineState, Heave
     options_type = HeavenAndNineOptions
     state_type = HeavenAndNineState
     view_type = HeavenAndNineView
+    phases = get_args(Phase)
+    reasons = REASONS
+    examples = (
+        base.Example(base.Text(es="La partida de siempre", en="The usual game"), 3, {}),
+        base.Example(
+            base.Text(es="Diez rondas con una sola banca", en="Ten rounds with one bank"),
+            4,
+            {"end": {"rounds": 10}, "bank_passes": "never"},
+        ),
+        base.Example(
+            base.Text(es="Dos vueltas, con todo en orden", en="Two circuits, in strict order"),
+            2,
+            {"end": {"circuits": 2}, "military_order": "strict"},
+        ),
+    )
     actions = (base.SetLimit, base.Bet, base.Pass, base.Roll, base.Resign)
     events = get_args(HeavenAndNineEvent)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Final, Generic, Literal, cast
 
-from service.dice import D6, THROWS_LIMIT, Dice, Die, even_die
+from service.dice import D6, THROWS_LIMIT, Dice, Die, Face, even_die
 from service.rules.base import (
     Action,
     DrawStarter,
@@ -89,14 +89,22 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
     """The rules that the jeopardy games share; every rule is one method."""
 
     actions: ClassVar[tuple[type[Model], ...]] = (Roll, Hold, Resign)
+    phases: ClassVar[tuple[str, ...]] = ("playing",)
+    reasons: ClassVar[tuple[str, ...]] = ("nothing_rolled", "not_in_phase", "not_in_ruleset")
     view_type = View
     folds: ClassVar[Mapping[str, Fold]] = FOLDS
+    die_name: ClassVar[str] = "d6"
+    die: ClassVar[Die] = D6
 
     # -- what a family says ----------------------------------------------------------------------
 
     @abstractmethod
-    def judge(self, options: Opts, faces: tuple[int, ...]) -> Verdict:
+    def judge(self, options: Opts, faces: tuple[Any, ...]) -> Verdict:
         """What a throw is worth."""
+
+    def roll_off_sum(self, options: Opts, faces: tuple[Any, ...]) -> int:
+        """What a throw counts in the roll-off."""
+        return sum(faces)
 
     @abstractmethod
     def dice_in_turn(self, state: S) -> int:
@@ -131,7 +139,8 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
     def dice(self, options: Opts, seats: int) -> Mapping[str, Die]:
         """The die ``seat`` has a face for each seat, and is thrown by ``starter: random`` only."""
         drawn = cast(Any, options).starter == "random"
-        return {"d6": D6, "seat": even_die(seats)} if drawn else {"d6": D6}
+        own = {self.die_name: self.die}
+        return {**own, "seat": even_die(seats)} if drawn else own
 
     def throws_max(self, options: Opts, seats: int) -> int:
         """About ten times what players of any sense need to reach the target."""
@@ -204,7 +213,10 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
         while len(leaders) > 1:
             seats = everybody if self.all_roll_off_again(state.options) else leaders
             faces = tuple(self.throw(dice, seat, number) for seat in seats)
-            sums = {seat: sum(shown) for seat, shown in zip(seats, faces, strict=True)}
+            sums = {
+                seat: self.roll_off_sum(state.options, shown)
+                for seat, shown in zip(seats, faces, strict=True)
+            }
             course.add(RolledOff(seats=tuple(seats), faces=faces, sums=tuple(sums.values())))
             leaders = best(seats, sums)
         self.choose_starter(course, leaders[0])
@@ -220,9 +232,9 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
 
     # -- a turn ----------------------------------------------------------------------------------
 
-    def throw(self, dice: Dice, seat: int, number: int) -> tuple[int, ...]:
+    def throw(self, dice: Dice, seat: int, number: int) -> tuple[Face, ...]:
         """So many dice, thrown at once."""
-        return cast(tuple[int, ...], dice.throw(seat, ("d6",) * number))
+        return dice.throw(seat, (self.die_name,) * number)
 
     def roll(self, course: Course[S], dice: Dice) -> None:
         """A throw adds to the turn total, or ends the turn by a bust or by banking."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from service.dice import Face
 from service.rules.base import Event, Reason
 from service.schema import Model
 
@@ -132,7 +133,7 @@ class RolledOff(Event):
 
     kind: Literal["rolled_off"] = "rolled_off"
     seats: tuple[int, ...]
-    faces: tuple[tuple[int, ...], ...]
+    faces: tuple[tuple[Face, ...], ...]
     sums: tuple[int, ...]
 
 
@@ -156,7 +157,7 @@ class Rolled(Event):
 
     kind: Literal["rolled"] = "rolled"
     seat: int
-    faces: tuple[int, ...]
+    faces: tuple[Face, ...]
     points: int
     turn_total: int
     must_roll: bool

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
-from service.rules.base import Event, Resigned, Text
+from service.rules.base import Event, Example, Resigned, Text
 from service.rules.jeopardy import BUST, BUST_AND_SCORE, Jeopardy, Verdict
 from service.rules.jeopardy_state import (
     AutoHold,
@@ -144,6 +144,14 @@ class Pig(PigFamily[PigOptions]):
     options_type = PigOptions
     state_type = State[PigOptions]
     events = _SHARED
+    examples = (
+        Example(Text(es="La partida de siempre", en="The usual game"), 2, {}),
+        Example(
+            Text(es="Corta, y la ronda se acaba", en="Short, and the round is played to its end"),
+            3,
+            {"target": 50, "finish": "complete_round"},
+        ),
+    )
     number = 1
 
     def judge(self, options: PigOptions, faces: tuple[int, ...]) -> Verdict:
@@ -169,6 +177,14 @@ class TwoDicePig(PigFamily[TwoDicePigOptions]):
     options_type = TwoDicePigOptions
     state_type = State[TwoDicePigOptions]
     events = (*_SHARED, ScoreLost)
+    examples = (
+        Example(Text(es="La partida de siempre", en="The usual game"), 2, {}),
+        Example(
+            Text(es="Corta, y 1-1 cuesta la puntuación", en="Short, and 1-1 costs the score"),
+            3,
+            {"target": 60, "double_one": "score"},
+        ),
+    )
     number = 2
 
     def judge(self, options: TwoDicePigOptions, faces: tuple[int, ...]) -> Verdict:
@@ -198,6 +214,20 @@ class BigPig(PigFamily[BigPigOptions]):
     options_type = BigPigOptions
     state_type = State[BigPigOptions]
     events = (*_SHARED, ScoreLost)
+    reasons = ("must_roll", *Jeopardy.reasons)
+    examples = (
+        Example(Text(es="La partida de siempre", en="The usual game"), 3, {}),
+        Example(
+            Text(es="Corta y amable: 1-1 da 25 puntos", en="Short and kind: 1-1 gives 25 points"),
+            2,
+            {"target": 60, "double_one": "25_continue", "final_tie": "shared"},
+        ),
+        Example(
+            Text(es="Un doble obliga todo el turno", en="A double forces for the whole turn"),
+            4,
+            {"target": 50, "doubles_force": "whole_turn", "finish": "one_more_turn"},
+        ),
+    )
     number = 2
 
     def judge(self, options: BigPigOptions, faces: tuple[int, ...]) -> Verdict:

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from service.rules import dados_puercos_state as dados
 from service.rules import dice_duel_state as duel
 from service.rules import heaven_and_nine_state as heaven
-from service.rules import pigs
+from service.rules import pass_the_pigs, pigs
 from service.schema import Model
 
 Table: TypeAlias = tuple[int, dict[str, Any]]  # seats and raw options
@@ -91,6 +91,7 @@ TABLES: Mapping[str, Callable[[], SearchStrategy[Table]]] = {
     "pig": lambda: seated(8, from_model(pigs.PigOptions)),
     "two-dice-pig": lambda: seated(8, from_model(pigs.TwoDicePigOptions)),
     "big-pig": lambda: seated(4, from_model(pigs.BigPigOptions)),
+    "pass-the-pigs": lambda: seated(8, from_model(pass_the_pigs.PassThePigsOptions)),
     "dados-puercos": dados_table,
     "heaven-and-nine": heaven_table,
     "dice-duel": duel_table,

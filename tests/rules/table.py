@@ -6,7 +6,7 @@ from typing import Any
 from service.dice import Face
 from service.rules import base
 
-ACTIONS: dict[str, type[base.Model]] = {
+ACTIONS: dict[str, type[Any]] = {
     "roll": base.Roll,
     "hold": base.Hold,
     "reroll": base.Reroll,

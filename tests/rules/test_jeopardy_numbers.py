@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from math import exp
 from operator import mul
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 
@@ -72,18 +73,16 @@ class Turn:
     def law(self, hold: int) -> dict[int, Fraction]:
         """The distribution of the points banked by a seat that holds at ``hold``."""
         reached = {0: Fraction(1)}
-        law: Counter[int] = Counter()
+        law: dict[int, Fraction] = {}
         for total in range(hold):
             here = reached.pop(total, Fraction(0))
             for effect, count in self.effects(total).items():
                 part = here * Fraction(count, self.ways)
-                if effect.total is None:
-                    law[effect.gained] += part  # type: ignore[assignment]
-                elif effect.total >= hold:
-                    law[effect.total] += part  # type: ignore[assignment]
-                else:
-                    reached[effect.total] = reached.get(effect.total, Fraction(0)) + part
-        return dict(law)
+                ended = effect.total is None or effect.total >= hold
+                points = effect.gained if effect.total is None else effect.total
+                there = law if ended else reached
+                there[points] = there.get(points, Fraction(0)) + part
+        return law
 
     def mean(self, hold: int, number: type[Any] = float) -> Any:
         """The mean points of a turn that holds at ``hold``; a lost score counts as no points.
@@ -281,171 +280,146 @@ def test_one_die_to_69_optimal_against_optimal() -> None:
 
 # --- Big Pig with its last round ----------------------------------------------------------------
 
-TAIL = 72  # points above the hold after which forced throws are cut off
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A turn of Big Pig that holds at ``hold``: the chances to bank hold, hold + 1, .., and to
-    end with nothing or without a score."""
-
-    hold: int
-    banks: tuple[float, ...]
-    nothing: float
-    wiped: float
-
-    def value(self, banked: list[float], mine: int) -> float:
-        """What the banked scores are worth to a seat that has ``mine``."""
-        return sum(map(mul, self.banks, banked[mine + self.hold :]))
-
-
-def kernel(turn: Turn, hold: int) -> Kernel:
-    last = hold + TAIL
-    mass = {(0, False): 1.0}
-    banks = [0.0] * (TAIL + 1)
-    nothing = wiped = 0.0
-    for total in range(last + 1):
-        for forced in (False, True):
-            here = mass.pop((total, forced), 0.0)
-            if not here:
-                continue
-            if total == last or (total >= hold and not forced):
-                banks[total - hold] += here
-                continue
-            for effect, count in turn.effects(0).items():
-                part = here * count / turn.ways
-                if effect == WIPED:
-                    wiped += part
-                elif effect.total is None:
-                    nothing += part
-                else:
-                    key = (min(total + effect.total, last), effect.forced)
-                    mass[key] = mass.get(key, 0.0) + part
-    return Kernel(hold, tuple(banks), nothing, wiped)
+TARGET = 100
+HELD = 125  # so far beyond the target that everybody holds where it is allowed
+REACH = 260  # beyond it a forced throw counts as held
+NOTHING = 0.6  # about how often a turn banks nothing: a step length only
 
 
 class LastRound:
-    """Big Pig of two seats to a target, both at their best.
+    """Big Pig of two seats, both at their best in every turn.
 
     ``first[j][s]`` is what it is worth to the seat that plays first in the round to have s after
     its turn while the other has j, and ``second`` the same for the other seat.
-
-    A turn holds at one number, the best for its scores, which is enough almost everywhere. Where
-    two quite different numbers are nearly as good (stop at a few points, or go for the target) the
-    best turn holds at some totals and goes on at higher ones: there every total is decided alone.
     """
 
-    def __init__(self, turn: Turn, target: int) -> None:
-        self.target = target
-        self.reach = 2 * target + TAIL + 41
-        self.effects = [(e, n / turn.ways) for e, n in turn.effects(0).items() if e.total]
-        self.lost = turn.effects(0)[Effect(None)] / turn.ways
-        self.wiped = turn.effects(0)[WIPED] / turn.ways
-        self.kernels = [kernel(turn, hold) for hold in range(1, 2 * target)]
+    def __init__(self, turn: Turn) -> None:
+        effects = {effect: count / turn.ways for effect, count in turn.effects(0).items()}
+        adds = {e.total: n for e, n in effects.items() if e.total and not e.forced}
+        doubles = {e.total: n for e, n in effects.items() if e.total and e.forced}
+        assert sorted(adds) == list(range(5, 12))  # which the slices below rely on
+        assert sorted(doubles) == list(range(8, 25, 4))
+        self.adds = tuple(adds[points] for points in sorted(adds))
+        self.double = min(doubles.values())
+        self.lost, self.wiped = effects[Effect(None)], effects[WIPED]
         self.tie = self.tie_at_zero = 0.5
-        for _ in range(30):
-            self.chasing = [self.catch_up(gap) for gap in range(1, self.reach)]
-            self.tie, self.tie_at_zero = self.playoff(), self.playoff(at_zero=True)
-        self.first = [self.guesses(other, self.chasing) for other in range(target)]
-        self.second = [self.guesses(other, [0.0] * self.reach) for other in range(target)]
-        self.holds: dict[tuple[int, int, bool], int] = {}
-        self.split: set[tuple[int, int, bool]] = set()
+        for _ in range(8):
+            self.chasing = [0.0, *(self.catch_up(gap) for gap in range(1, REACH))]
+            self.play_off()
+        self.first = [self.row(other, 0.0, self.chasing) for other in range(TARGET)]
+        self.second = [self.row(other, 0.1, [0.0] * REACH) for other in range(TARGET)]
+        self.beyond_first = [self.forced(row, HELD, 0) for row in self.first]
+        self.beyond_second = [self.forced(row, TARGET, 0) for row in self.second]
+        self.slope_first = self.forced([0.0] * REACH, HELD, 1)
+        self.slope_second = self.forced([0.0] * REACH, TARGET, 1)
 
-    def guesses(self, other: int, chasing: list[float]) -> list[float]:
-        """Start values below the target; from the target on what the last round leaves."""
-        below = [0.5 + 0.4 * (score - other) / self.target for score in range(self.target)]
-        reached = range(self.target, self.reach)
-        return below + [1 - chasing[score - other - 1] for score in reached]
+    @staticmethod
+    def row(other: int, ahead: float, chasing: list[float]) -> list[float]:
+        """Rough start values below the target; from it on what the last round leaves."""
+        below = (
+            ahead + 1 / (1 + exp((other + 14 - score) / (55 - 0.19 * (score + other))))
+            for score in range(TARGET)
+        )
+        return [*below, *(1 - chasing[score - other] for score in range(TARGET, REACH))]
+
+    # -- one turn: ``held[s]`` is the worth of holding with s, ``base`` that of a turn lost -------
+
+    def forced(self, held: list[float], limit: int, base: float) -> list[float]:
+        """What forced throws from the limit on are worth, where all hold as soon as they may."""
+        worth = held[limit:]
+        for at in range(len(worth) - 25, -1, -1):
+            then = limit + at
+            worth[at] = (
+                base
+                + sum(map(mul, self.adds, held[then + 5 : then + 12]))
+                + self.double * sum(worth[at + 8 : at + 25 : 4])
+            )
+        return worth[:25]
+
+    def best(self, held: list[float], mine: int, base: float, beyond: list[float]) -> float:
+        """The best turn of a seat that has ``mine``; ``beyond`` is what ``forced`` gave."""
+        limit = len(held) - 25
+        adds, double = self.adds, self.double
+        free, forced = held[:], held[:limit] + beyond
+        for at in range(limit - 1, mine - 1, -1):
+            throw = base + sum(map(mul, adds, free[at + 5 : at + 12]))
+            forced[at] = throw = throw + double * sum(forced[at + 8 : at + 25 : 4])
+            if throw > free[at]:
+                free[at] = throw
+        return forced[mine]
+
+    def alone(self, held: list[float], limit: int, nothing: float, wiped: float) -> float:
+        """The best turn from 0 on its own."""
+        base = self.lost * nothing + self.wiped * wiped
+        return self.best(held[: limit + 25], 0, base, self.forced(held, limit, base))
+
+    # -- the end of a game -----------------------------------------------------------------------
 
     def catch_up(self, gap: int) -> float:
-        """The chance of the second seat to win with one turn in which it needs ``gap`` to tie:
-        it stops there, or goes on until it leads."""
-        if gap >= len(self.kernels):
-            return 0.0
-        level, ahead = self.kernels[gap - 1 : gap + 1]
-        return max(level.banks[0] * (1 - self.tie) + sum(level.banks[1:]), sum(ahead.banks))
+        """The chance of the second seat to win with one turn in which it needs ``gap`` to tie."""
+        held = [*[0.0] * gap, 1 - self.tie, *[1.0] * 150]
+        return self.alone(held, gap + 1, 0.0, 0.0)
 
-    def playoff(self, at_zero: bool = False) -> float:
-        """The chance of the first seat in a playoff of two equal scores."""
-        answer = self.kernels[0]  # against a seat that banked nothing any point wins
-        tied, wiped_tied = (self.tie_at_zero, self.tie_at_zero) if at_zero else (self.tie, 1.0)
-        stand = answer.nothing * tied + answer.wiped * wiped_tied
-        fallen = stand if at_zero else answer.wiped * self.tie_at_zero
-        ahead = [1.0, *(1 - chance for chance in self.chasing)]
-        return max(
-            play.value(ahead, 0) + play.nothing * stand + play.wiped * fallen
-            for play in self.kernels
-        )
+    def play_off(self) -> None:
+        """The chance of the first seat in a playoff, with equal scores and with none at all.
+        Against a seat that banked nothing any point wins."""
+        ones = [1.0] * 150
+        ahead = [1 - chance for chance in self.chasing]
+        stands = 1 - self.alone(ones, 1, 1 - self.tie, 0.0)
+        fallen = 1 - self.alone(ones, 1, 1.0, 1 - self.tie_at_zero)
+        at_zero = 1 - self.alone(ones, 1, 1 - self.tie_at_zero, 1 - self.tie_at_zero)
+        self.tie = self.alone(ahead, HELD, stands, fallen)
+        self.tie_at_zero = self.alone(ahead, HELD, at_zero, at_zero)
 
-    def turn(self, mine: int, theirs: int, first: bool) -> tuple[float, float]:
-        """The best turn of a seat as a pair (a, b): a + b * (chance if it banks nothing)."""
-        row = (self.first if first else self.second)[theirs]
-        key = (mine, theirs, first)
-        if key in self.split:
-            return self.each_total(row, mine)
-        known = self.holds.get(key)
-        far = self.target - mine
-        near = range(max(1, known - 2), known + 3) if known else [*range(1, 40, 2), far, far + 10]
-        values = {
-            hold: play.value(row, mine) + play.nothing * row[mine] + play.wiped * row[0]
-            for hold in near
-            if (play := self.kernels[hold - 1])
-        }
-        hold = self.holds[key] = max(values, key=values.__getitem__)
-        play = self.kernels[hold - 1]
-        return play.value(row, mine) + play.wiped * row[0], play.nothing
+    # -- the whole game --------------------------------------------------------------------------
 
-    def find_splits(self) -> None:
-        """Looks for the turns in which quite another hold is nearly as good, or better."""
-        for (mine, theirs, first), known in list(self.holds.items()):
-            row = (self.first if first else self.second)[theirs]
-            far = self.target - mine
-            values = {
-                hold: play.value(row, mine) + play.nothing * row[mine] + play.wiped * row[0]
-                for hold in (known, *range(14, 40, 4), far, far + 8, far + 16)
-                if (play := self.kernels[hold - 1])
-            }
-            if max(v for h, v in values.items() if abs(h - known) > 6) > values[known] - 0.004:
-                self.split.add((mine, theirs, first))
+    def sweep(self, step: int = 1) -> float:
+        """Every pair of scores once, the highest first. Returns the first seat's chance.
 
-    def each_total(self, row: list[float], mine: int) -> tuple[float, float]:
-        """The best turn if every total may be held or thrown on; a pair like that of ``turn``."""
-        top = self.target - mine + 45
-        held = row[mine : mine + top + 24]
-        sure, hung = [*held], [0.0] * len(held)
-        forced = [*held], [0.0] * len(held)
-        nothing = row[mine]
-        for total in range(top - 1, -1, -1):
-            a, b = self.wiped * row[0], self.lost
-            for effect, weight in self.effects:
-                then = total + (effect.total or 0)
-                a += weight * (forced[0] if effect.forced else sure)[then]
-                b += weight * (forced[1] if effect.forced else hung)[then]
-            forced[0][total], forced[1][total] = a, b
-            if not total or held[total] <= a + b * nothing:
-                sure[total], hung[total] = a, b
-        return sure[0], hung[0]
+        With a step only every so many scores are looked at, and those between are interpolated:
+        a quick way to good start values.
+        """
+        scores = range(0, TARGET, step)
+        for mine, theirs in sorted(product(scores, scores), key=sum, reverse=True):
+            self.pair(mine, theirs)
+        for rows in (self.first, self.second):
+            self.interpolate(rows, step)
+        return 1 - self.second[0][0]
 
-    def sweep(self) -> float:
-        """Every pair of scores once, the highest first. Returns the largest change."""
-        change = 0.0
-        for both in range(2 * self.target - 2, -1, -1):
-            for mine in range(max(0, both - self.target + 1), min(both, self.target - 1) + 1):
-                theirs = both - mine
-                a, b = self.turn(mine, theirs, True)
-                c, d = self.turn(theirs, mine, False)
-                x = (a + b * (1 - c - d)) / (1 - b * d)
-                y = c + d * (1 - x)
-                change = max(change, abs(self.second[mine][theirs] - (1 - x)))
-                self.second[mine][theirs], self.first[theirs][mine] = 1 - x, 1 - y
-        return change
+    @staticmethod
+    def interpolate(rows: list[list[float]], step: int) -> None:
+        """Fills in what lies between the scores that are multiples of the step."""
+        between = [score for score in range(TARGET) if score % step]
+        for score in between:
+            low, part = score - score % step, score % step / step
+            for row in rows[::step]:
+                row[score] = row[low] + part * (row[low + step] - row[low])
+        for score in between:
+            low, part = score - score % step, score % step / step
+            ends = zip(rows[low][:TARGET], rows[low + step][:TARGET], strict=True)
+            rows[score][:TARGET] = [a + part * (b - a) for a, b in ends]
+
+    def pair(self, mine: int, theirs: int) -> None:
+        """Both turns at these scores. Each depends on the other if it banks nothing, so both move
+        together, by Newton's rule with one slope for all."""
+        row, other = self.first[theirs], self.second[mine]
+        base = self.lost * row[mine] + self.wiped * row[0]
+        beyond = zip(self.beyond_first[theirs], self.slope_first, strict=True)
+        x = self.best(row[: HELD + 25], mine, base, [sure + base * by for sure, by in beyond])
+        base = self.lost * other[theirs] + self.wiped * other[0]
+        beyond = zip(self.beyond_second[mine], self.slope_second, strict=True)
+        y = self.best(other[: TARGET + 25], theirs, base, [sure + base * by for sure, by in beyond])
+        x += NOTHING * (1 - row[mine])
+        y += NOTHING * (1 - other[theirs])
+        x = (x - NOTHING * y) / (1 - NOTHING**2)
+        other[theirs], row[mine] = 1 - x, 1 - (y - NOTHING * x)
 
 
 def test_big_pig_with_the_last_round_optimal_against_optimal() -> None:
-    game = LastRound(Turn(BIG_PIG), 100)
-    for _ in range(4):
-        game.sweep()
-    game.find_splits()
-    while game.sweep() > 2e-5:
-        pass
-    assert 1 - game.second[0][0] == pytest.approx(0.4743, abs=5e-5)
+    game = LastRound(Turn(BIG_PIG))
+    for _ in range(7):
+        game.sweep(step=3)
+    before, then, now = (game.sweep() for _ in range(3))
+    # A geometric series: each sweep moves it about half as far as the one before.
+    limit = now + (now - then) ** 2 / ((then - before) - (now - then))
+    assert limit == pytest.approx(0.4743, abs=5e-5)
