@@ -19,7 +19,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check format openapi golden migrate lock clean
+.PHONY: help serve test check format openapi golden simulate migrate lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,7 +46,11 @@ openapi: $(VENV)/.dev ## write openapi/openapi.json from the application
 	mv openapi/openapi.json.new openapi/openapi.json
 
 golden: $(VENV)/.dev ## write the golden playthroughs anew; review them in the diff
+	$(RUN) tests.golden.make
 	CUBILETE_WRITE_GOLDEN=1 $(RUN) pytest -k golden $(ARGS)
+
+simulate: $(VENV)/.dev ## play random games of every ruleset and check each (ARGS="--games 2000")
+	$(RUN) tests.simulate $(ARGS)
 
 migrate: $(VENV)/.runtime ## bring the database to the newest schema
 	$(BIN)/cubilete db upgrade $(ARGS)

@@ -15,6 +15,7 @@ from service import keys, rules, steps
 from service.dice import KeyChain, tagged_hash
 from service.errors import (
     FieldError,
+    GameFrozen,
     InvalidInput,
     RematchExists,
     SeatNotFound,
@@ -23,6 +24,7 @@ from service.errors import (
     VersionNotFound,
 )
 from service.game import Game
+from service.heads import Head
 from service.hosting import (
     as_player,
     followed,
@@ -50,6 +52,7 @@ from service.store import Answer, Change, GameFilter, Holder, HostedGame, Series
 from service.store.change import Check, Decide
 
 _CHAINS_CACHED: Final = 10_000
+_PAGE: Final = 500
 
 
 class Croupier:
@@ -143,10 +146,16 @@ class Croupier:
 
     async def leave(self, game_id: str, seat: int, caller: Caller, render: Render) -> Answer:
         """A seat becomes open again, by its own token or the host's. A seat that gave its seed in
-        mode ``open`` can't be left without its part in the dice: the game is void."""
+        mode ``open`` can't be left without its part in the dice: the game is void.
+
+        The token is void with it, so that only what changes something asks for it: a retry,
+        which is known by the same token and key, is answered from the store.
+        """
         at = self._now()
+        may = seat_or_host(caller.token, seat)
 
         def decide(found: HostedGame | None) -> Change:
+            may(found)
             hosted = exists(found)
             _require_version(hosted, caller)
             write = Write(hosted, ())
@@ -157,7 +166,7 @@ class Croupier:
                 write = with_holder(write, seat, None)
             return self._changed(write, caller, render)
 
-        return await self._change(game_id, seat_or_host(caller.token, seat), decide, caller)
+        return await self._change(game_id, require_game, decide, caller)
 
     async def rename(
         self, game_id: str, seat: int, name: str, caller: Caller, render: Render
@@ -182,15 +191,14 @@ class Croupier:
         return await self._change(game_id, seat_or_host(caller.token, seat), decide, caller)
 
     async def rotate(self, game_id: str, seat: int, caller: Caller, render: Render) -> Answer:
-        """A new token for a seat; the old one is void at once."""
+        """A new token for a seat; the old one is void at once, but for the retry that asks for
+        the new one again (see ``leave``)."""
         token = keys.new_token("seat", self._entropy)
         nonce = self._entropy(keys.NONCE_SIZE)
 
-        def check(found: HostedGame | None) -> None:
-            own_seat(exists(found), seat, caller.token)
-
         def decide(found: HostedGame | None) -> Change:
             hosted = exists(found)
+            own_seat(hosted, seat, caller.token)
             _require_version(hosted, caller)
             held = hosted.holders[seat]
             if held is None:
@@ -200,7 +208,7 @@ class Croupier:
             done = self._done(write, caller, seat_tokens={seat: token})
             return self._told_once(done, render, nonce)
 
-        return await self._change(game_id, check, decide, caller)
+        return await self._change(game_id, require_game, decide, caller)
 
     async def seal(self, game_id: str, caller: Caller, render: Render) -> Answer:
         """The host closes the roster of a game in mode ``sealed``: now seeds are revealed."""
@@ -271,8 +279,9 @@ class Croupier:
 
         def decide(found: HostedGame | None) -> Change:
             hosted = exists(found)
-            acting = acting_seat(hosted, seat, action, role_of(hosted, caller.token))
+            role = role_of(hosted, caller.token)
             _require_version(hosted, caller)
+            acting = acting_seat(hosted, seat, action, role)
             step = steps.act(hosted.game, acting, action, self._chain(hosted), at)
             return self._changed(followed(Write(hosted, ()), step), caller, render)
 
@@ -282,7 +291,8 @@ class Croupier:
         self, game_id: str, options: Mapping[str, Any] | None, caller: Caller, render: Render
     ) -> Answer:
         """The next game of the series: same seats and tokens, same settings or new options."""
-        before = await self.read(game_id)
+        before, may = await self.read(game_id), host(caller.token)
+        may(before)
         at, salt = self._now(), self._entropy(32)
         next_id = keys.new_game_id(at, self._entropy)
         salts = [self._entropy(32) for _ in before.holders]
@@ -320,7 +330,7 @@ class Croupier:
             write = self._start_if_ready(write, chain, at)
             return Change((Write(linked, ()), write), render(self._done(write, caller)))
 
-        return await self._change(game_id, host(caller.token), decide, caller)
+        return await self._change(game_id, may, decide, caller)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -364,6 +374,28 @@ class Croupier:
         """Raises Unavailable unless the database takes changes."""
         await self._store.ready()
 
+    async def end_restored(self, known: Mapping[str, Head]) -> list[str]:
+        """Ends every game that is behind its last known head: its database was restored from a
+        backup, and its keys must not make other throws. Returns the ids of those games."""
+        at, ids, ended = self._now(), list(known), []
+        for start in range(0, len(ids), _PAGE):
+            versions = await self._store.going(ids[start : start + _PAGE])
+            for game_id, version in versions.items():
+                if version < known[game_id].seq:
+                    await self._change(game_id, require_game, self._ending(at), Caller())
+                    ended.append(game_id)
+        return ended
+
+    def _ending(self, at: int) -> Decide:
+        def decide(found: HostedGame | None) -> Change:
+            hosted = exists(found)
+            end = steps.void if hosted.game.status == "waiting" else steps.abandon
+            step = end(hosted.game, self._chain(hosted), at, "restored")
+            write = followed(Write(hosted, ()), step)
+            return Change((write,), Answer(204, (), b""))
+
+        return decide
+
     # -- what the above share --------------------------------------------------------------------
 
     async def _change(
@@ -373,7 +405,12 @@ class Croupier:
         decide: Decide,
         caller: Caller,
     ) -> Answer:
-        answer = await self._store.change(game_id, check, decide, caller.retry)
+        def unfrozen(found: HostedGame | None) -> Change:
+            if found is not None and found.audit == "failed":
+                raise GameFrozen
+            return decide(found)
+
+        answer = await self._store.change(game_id, check, unfrozen, caller.retry)
         if not (answer.replayed and answer.sealed):
             return answer
         return replace(answer, body=self._key.unseal(answer.body), sealed=False)

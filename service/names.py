@@ -8,6 +8,7 @@ _JOINER: Final = "\u200d"
 _REFUSED: Final = frozenset({"Cc", "Cf", "Cs", "Co"})
 _SKIN_TONES: Final = range(0x1F3FB, 0x1F400)
 _EMOJI_STYLE: Final = "\ufe0f"
+_ARROW: Final = "\u2194"  # the one part of emoji that counts as a mathematical sign
 
 
 def canonical_name(text: str) -> str:
@@ -35,7 +36,7 @@ def _between_emoji(name: str, place: int) -> bool:
         before = before[:-1]
     after = name[place + 1 :]
     return bool(before and after) and all(
-        unicodedata.category(one) == "So" for one in (before[-1], after[0])
+        unicodedata.category(one) == "So" or one == _ARROW for one in (before[-1], after[0])
     )
 
 

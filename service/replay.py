@@ -19,11 +19,13 @@ _TABLE_ACTIONS: TypeAdapter[Action] = TypeAdapter(TableAction)
 
 
 class NotReplayable(CubileteError):
-    """A log that does not fold: its entries contradict each other. ``seq`` is the first fault."""
+    """A log that does not fold: its entries contradict each other. ``seq`` is the first fault
+    and ``why`` its reason."""
 
     def __init__(self, seq: int, why: str) -> None:
         super().__init__(f"entry {seq}: {why}")
         self.seq = seq
+        self.why = why
 
 
 def replay(lines: Iterable[bytes]) -> Game:

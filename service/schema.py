@@ -42,6 +42,7 @@ _CODES: Final = {
     "enum": "not_allowed",
     "string_pattern_mismatch": "wrong_form",
     "value_error": "wrong_form",
+    "wrong_form": "wrong_form",
 }
 
 
@@ -52,30 +53,47 @@ def invalid_input(error: ValidationError, value: Any, at: str = "") -> InvalidIn
     """
     items = error.errors(include_url=False, include_input=False)
     found = {_field_error(item["type"], item["loc"], item.get("ctx", {}), value) for item in items}
-    moved = [FieldError(at + wrong.pointer, wrong.code, wrong.params) for wrong in found]
+    moved = [
+        FieldError(at + wrong.pointer, wrong.code, wrong.params)
+        for wrong in found
+        if not _follows(wrong, found)
+    ]
     return InvalidInput(*sorted(moved, key=lambda wrong: (wrong.pointer, wrong.code)))
 
 
+def _follows(wrong: FieldError, found: set[FieldError]) -> bool:
+    """A list is counted without its wrong items, and may be too short for that reason alone."""
+    return wrong.code == "too_short" and any(
+        other.pointer.startswith(f"{wrong.pointer}/") for other in found
+    )
+
+
 def _field_error(kind: str, where: Loc, context: dict[str, Any], value: Any) -> FieldError:
+    absent: Loc = ()
     if kind == "extra_forbidden":
         where = where[:-1]  # the name of an unknown field is input too: tell its parent
+    elif kind == "missing":
+        where, absent = where[:-1], where[-1:]
     elif kind.startswith("union_tag"):
-        where = (*where, context["discriminator"].strip("'"))
-    pointer = _pointer(where, value)
+        absent = (context["discriminator"].strip("'"),)
+    pointer = _pointer((*_inside(where, value), *absent))
     if kind in _BOUNDS:
         code, bound = _BOUNDS[kind]
         return FieldError(pointer, code, (("limit", context[bound]),))
     return FieldError(pointer, _CODES.get(kind, "wrong_type"))
 
 
-def _pointer(where: Loc, value: Any) -> str:
-    """The JSON Pointer of a pydantic location, which also names the union's branches."""
+def _inside(where: Loc, value: Any) -> Loc:
+    """A pydantic location without the branches of unions, which the input does not show."""
     parts = []
-    for number, part in enumerate(where, 1):
-        inside = isinstance(value, dict) and part in value
-        if inside or (isinstance(value, list) and isinstance(part, int)):
+    for part in where:
+        known = isinstance(value, dict) and part in value
+        if known or (isinstance(value, list) and isinstance(part, int)):
             value = value[part]
-        elif number < len(where):  # a branch of a union, which the input does not show
-            continue
-        parts.append(str(part).replace("~", "~0").replace("/", "~1"))
-    return "".join(f"/{part}" for part in parts)
+            parts.append(part)
+    return tuple(parts)
+
+
+def _pointer(where: Loc) -> str:
+    """A location as a JSON Pointer."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in where)

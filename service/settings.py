@@ -34,6 +34,8 @@ class Settings(BaseSettings):
     """Refuse an action without ``If-Match`` or ``expected_version``."""
     queue_limit: Annotated[int, Field(ge=1, le=100_000)] = 2048
     """Changes that may wait for the database before further ones are answered 503."""
+    sync_heads: bool = True
+    """Wait for the head file's disk before an answer leaves."""
     log_level: Literal["critical", "error", "warning", "info", "debug"] = "info"
 
     @field_validator("database_url")

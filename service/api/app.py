@@ -1,12 +1,8 @@
 """The composition root: settings in, an application out."""
 
-import asyncio
-import os
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import Final
-from typing import cast
+from typing import Final, cast
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -14,13 +10,24 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from service import __version__
-from service.api import catalogue, contract, games, operations, play, problems, record, seats
+from service.api import (
+    audits,
+    catalogue,
+    contract,
+    games,
+    metrics,
+    operations,
+    play,
+    problems,
+    record,
+    seats,
+    web,
+)
+from service.api.house import open_house
+from service.api.metrics import Metrics
 from service.api.transport import Transport
-from service.croupier import Croupier
 from service.errors import Refusal, Unavailable
-from service.keys import ServerKey, open_server_key, open_signing_keys
 from service.settings import Settings
-from service.store import Store
 
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
@@ -28,15 +35,13 @@ _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 def create_app(settings: Settings) -> FastAPI:
     """An application that opens its database when it starts and closes it when it stops."""
 
+    measured = Metrics()
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        store, server_key = _open(settings)
-        signing_keys = open_signing_keys(settings.data_dir)
-        app.state.croupier = Croupier(store, server_key, signing_keys, _now, os.urandom)
-        try:
+        async with open_house(settings, measured) as croupier:
+            app.state.croupier = croupier
             yield
-        finally:
-            await store.close()
 
     app = FastAPI(
         title="Cubilete",
@@ -47,9 +52,11 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         generate_unique_id_function=contract.operation_id,
     )
-    app.state.settings = settings
+    app.state.key_needed = settings.require_idempotency_key
+    app.state.version_needed = settings.require_version
+    app.state.metrics = measured
     app.add_middleware(Transport)
-    for routes in (catalogue, games, seats, play, record, operations):
+    for routes in (catalogue, games, seats, play, record, audits, operations, metrics, web):
         app.include_router(routes.router)
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(Unavailable, _unavailable)
@@ -57,23 +64,6 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _http)
     app.openapi = lambda: contract.document(app)  # type: ignore[method-assign]
     return app
-
-
-def check(settings: Settings) -> None:
-    """Opens database and server key once; raises BadSetting with one clear line if it can't."""
-    store, _ = _open(settings)
-    asyncio.run(store.close())
-
-
-def _open(settings: Settings) -> tuple[Store, ServerKey]:
-    secret = settings.server_key
-    given = None if secret is None else secret.get_secret_value()
-    server_key = open_server_key(settings.data_dir, given)
-    return Store.open(settings.database, server_key.fingerprint(), settings.queue_limit), server_key
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
 
 
 async def _refused(request: Request, refusal: Exception) -> Response:

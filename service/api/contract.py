@@ -1,16 +1,21 @@
 """The OpenAPI document: what each route asks, answers and refuses, said once beside the route."""
 
+import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, TypeAdapter
 
 from service import __version__
 from service.api import problems, shapes
 from service.api.texts import PROBLEMS
 
+# In code a shape is told from what it shows; a client has nothing to tell it from.
+_SHAPE: Final = re.compile(r'((?:"|/schemas/)\w+)Shape(?=")')
 REFERENCE: Final = "#/components/schemas/{model}"
 _SUMMARY: Final = "Dice games whose every throw can be checked."
 _REQUESTS: Final[Mapping[str, Any]] = {
@@ -20,6 +25,7 @@ _REQUESTS: Final[Mapping[str, Any]] = {
     "Reveal": shapes.Reveal,
     "Step": shapes.Step,
     "Rematch": shapes.Rematch,
+    "AuditRecord": shapes.AuditRecord,
     "ActRequest": shapes.ActRequest,
 }
 # The problems that routes have in common.
@@ -75,18 +81,20 @@ def asks(
     *,
     optional: bool = False,
     token: bool = False,
+    anybody: bool = False,
     change: bool = True,
     query: Iterable[Mapping[str, Any]] = (),
     cached: bool = False,
 ) -> dict[str, Any]:
-    """What a route reads besides its path: a body, a token, headers, a query."""
+    """What a route reads besides its path: a body, a token (which ``anybody`` may leave out),
+    headers, a query."""
     told: dict[str, Any] = {"parameters": list(query)}
     if change:
         told["parameters"] += [_KEY, _PREFER, *([_IF_MATCH] if token else [])]
     if cached:
         told["parameters"].append(_IF_NONE_MATCH)
     if token:
-        told["security"] = [{"token": []}]
+        told["security"] = [*([{}] if anybody else []), {"token": []}]
     if request is not None:
         schema = {"$ref": REFERENCE.format(model=request)}
         told["requestBody"] = {
@@ -98,7 +106,7 @@ def asks(
 
 def answers(
     status: int,
-    model: type[BaseModel],
+    model: type[BaseModel] | None,
     description: str,
     *codes: str,
     media: Mapping[str, Any] = {},
@@ -106,8 +114,8 @@ def answers(
     """The answers of a route: one that is good, and the problems it may tell."""
     told: dict[int | str, dict[str, Any]] = {
         status: {
-            "model": model,
             "description": description,
+            **({"model": model} if model else {}),
             **({"content": media} if media else {}),
         }
     }
@@ -121,6 +129,11 @@ def answers(
     return told
 
 
+def operation_id(route: APIRoute) -> str:
+    """What generated clients call the operation: the name of the function that serves it."""
+    return route.name
+
+
 def document(app: FastAPI) -> dict[str, Any]:
     """The whole contract, made once from the routes and the registry."""
     if app.openapi_schema:
@@ -132,7 +145,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         routes=app.routes,
         separate_input_output_schemas=False,
     )
-    components = schema.setdefault("components", {})
+    components = schema["components"]
     known = components.setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
         known.pop(unused, None)
@@ -141,11 +154,18 @@ def document(app: FastAPI) -> dict[str, Any]:
         known.update(own.pop("$defs", {}))
         known[name] = own
     components["securitySchemes"] = _BEARER
+    # The ruleset reads them, any object is passed on to it: told here so that clients have types.
+    for name, nothing in (("NewGame", []), ("Rematch", [{"type": "null"}])):
+        options = known[name]["properties"]["options"]
+        options.pop("type", None)
+        options.pop("additionalProperties", None)
+        options["anyOf"] = [{"$ref": REFERENCE.format(model="Options")}, *nothing]
     for path in schema["paths"].values():
         for operation in path.values():
+            operation["summary"] = operation.pop("description").rstrip(".")
             # Every route reads its input itself and says so above; none answers the default 422.
             found = operation["responses"].get("422", {})
             if "x-codes" not in found:
                 operation["responses"].pop("422", None)
-    app.openapi_schema = schema
-    return schema
+    app.openapi_schema = json.loads(_SHAPE.sub(r"\1", json.dumps(schema)))
+    return app.openapi_schema

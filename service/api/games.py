@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from service.api import shapes, views
 from service.api.contract import CHANGE, answers, asks, parameters
 from service.api.handling import GAME_ID, PAGE, caller, croupier, game_id, page, sent
-from service.api.reading import number, query, read_model, seen_version
+from service.api.reading import has_seen, number, query, read_model
 from service.errors import FieldError, InvalidInput
 from service.requests import NewGame
 from service.rules import RULESETS
@@ -34,7 +34,7 @@ router = APIRouter(prefix="/v1", tags=["games"])
         "name_taken",
     ),
 )
-async def create(request: Request) -> Response:
+async def create_game(request: Request) -> Response:
     """Create a game of any ruleset."""
     asked = await read_model(request, shapes.NewGame)
     practice = asked.seed_mode == "practice"
@@ -50,7 +50,7 @@ async def create(request: Request) -> Response:
         root=None if asked.seed is None else bytes.fromhex(asked.seed),
         start=asked.start,
     )
-    asking = caller(request, None)
+    asking = caller(request, None, anybody=True)
     return sent(await croupier(request).create(wanted, asking, views.created))
 
 
@@ -68,7 +68,7 @@ async def create(request: Request) -> Response:
     ),
     responses=answers(200, shapes.Games, "One page of public games, newest first", "invalid_input"),
 )
-async def listed(request: Request) -> Response:
+async def list_games(request: Request) -> Response:
     """List public games."""
     asked = query(request, ("status", "ruleset", "open_seats", "limit", "cursor"))
     wanted = GameFilter(
@@ -79,9 +79,10 @@ async def listed(request: Request) -> Response:
         ),
     )
     limit = number(asked, "limit", 50, PAGE)
-    found = await croupier(request).listed(wanted, _id_of(asked.pop("cursor", None)), limit)
-    after = _cursor(found[-1].game.id) if len(found) == limit else None
-    told = {"games": [views.summary_json(hosted) for hosted in found], "next_cursor": after}
+    found = await croupier(request).listed(wanted, _id_of(asked.pop("cursor", None)), limit + 1)
+    shown = found[:limit]
+    after = _cursor(shown[-1].game.id) if len(found) > limit else None
+    told = {"games": [views.summary_json(hosted) for hosted in shown], "next_cursor": after}
     return page(views.as_json(told), "/v1/games", asked, "cursor", after)
 
 
@@ -129,7 +130,7 @@ def _id_of(cursor: str | None) -> str | None:
         304: {"description": "The version named in If-None-Match still stands"},
     },
 )
-async def read(id: str, request: Request) -> Response:
+async def read_game(id: str, request: Request) -> Response:
     """Read a game, now or as it was."""
     asked = query(request, ("version",))
     version = number(asked, "version", None)
@@ -138,7 +139,7 @@ async def read(id: str, request: Request) -> Response:
     else:
         hosted = await croupier(request).read_at(game_id(id), version)
     headers = {"etag": views.etag(hosted), "cache-control": "no-cache"}
-    if seen_version(request) == hosted.game.version:
+    if has_seen(request, hosted.game.version):
         return Response(status_code=304, headers=headers)
     body = views.as_json(views.game_json(hosted))
     return Response(body, headers=headers, media_type="application/json")

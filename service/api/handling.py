@@ -12,7 +12,6 @@ from service.api import reading
 from service.croupier import Croupier
 from service.errors import GameNotFound, SeatNotFound, StaleVersion
 from service.requests import Caller
-from service.settings import Settings
 from service.store import Answer
 
 PAGE: Final = 100
@@ -26,14 +25,17 @@ def croupier(request: Request) -> Croupier:
     return found
 
 
-def caller(request: Request, version: int | None, acts: bool = False) -> Caller:
+def caller(
+    request: Request, version: int | None, *, acts: bool = False, anybody: bool = False
+) -> Caller:
     """Who asks for a change; read the body first. ``version`` is its ``expected_version``."""
-    settings: Settings = request.app.state.settings
+    state = request.app.state
     return reading.caller(
         request,
         version,
-        key_needed=settings.require_idempotency_key,
-        version_needed=acts and settings.require_version,
+        anybody=anybody,
+        key_needed=state.key_needed,
+        version_needed=acts and state.version_needed,
     )
 
 

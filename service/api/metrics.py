@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_1_0_0
 
-from service.api.contract import asks
+from service.api.contract import answers, asks
 from service.api.reading import query
 
 router = APIRouter(tags=["operations"])
@@ -32,7 +32,13 @@ class Metrics:
 @router.get(
     "/metrics",
     openapi_extra=asks(change=False),
-    responses={200: {"content": {"text/plain": {}}, "description": "The metrics"}},
+    responses=answers(
+        200,
+        None,
+        "The metrics",
+        "invalid_input",
+        media={"text/plain": {"schema": {"type": "string"}}},
+    ),
 )
 async def read_metrics(request: Request) -> Response:
     """Counters in the text format of Prometheus."""

@@ -6,6 +6,7 @@ from service import __version__
 from service.api import shapes, views
 from service.api.contract import answers, asks
 from service.api.problems import STATUS, RouteNotFound
+from service.api.reading import query
 from service.api.texts import PROBLEMS
 from service.croupier import Croupier
 from service.dice import PROTOCOL
@@ -18,20 +19,24 @@ _NO_CACHE = {"cache-control": "no-store"}
 @router.get(
     "/livez",
     openapi_extra=asks(change=False),
-    responses=answers(200, shapes.Health, "The process lives"),
+    responses=answers(200, shapes.Health, "The process lives", "invalid_input"),
 )
-async def livez() -> Response:
+async def livez(request: Request) -> Response:
     """Whether the process lives."""
+    query(request, ())
     return Response(b'{"status":"ok"}', headers=_NO_CACHE, media_type="application/json")
 
 
 @router.get(
     "/readyz",
     openapi_extra=asks(change=False),
-    responses=answers(200, shapes.Health, "The server can play: its database takes changes"),
+    responses=answers(
+        200, shapes.Health, "The server can play: its database takes changes", "invalid_input"
+    ),
 )
 async def readyz(request: Request) -> Response:
     """Whether the server is ready: writes to its database."""
+    query(request, ())
     croupier: Croupier = request.app.state.croupier
     await croupier.ready()
     return Response(b'{"status":"ok"}', headers=_NO_CACHE, media_type="application/json")
@@ -40,10 +45,11 @@ async def readyz(request: Request) -> Response:
 @router.get(
     "/version",
     openapi_extra=asks(change=False),
-    responses=answers(200, shapes.VersionShape, "The program and its rulesets"),
+    responses=answers(200, shapes.VersionShape, "The program and its rulesets", "invalid_input"),
 )
-async def version() -> Response:
+async def read_version(request: Request) -> Response:
     """Which program serves."""
+    query(request, ())
     known = [{"key": ruleset.key, "version": ruleset.version} for ruleset in RULESETS]
     told = {"name": "cubilete", "version": __version__, "protocol": PROTOCOL, "rulesets": known}
     return Response(views.as_json(told), headers=_NO_CACHE, media_type="application/json")
@@ -52,10 +58,11 @@ async def version() -> Response:
 @router.get(
     "/.well-known/fair-dice.json",
     openapi_extra=asks(change=False),
-    responses=answers(200, shapes.PublicKeys, "The keys that sign receipts"),
+    responses=answers(200, shapes.PublicKeys, "The keys that sign receipts", "invalid_input"),
 )
-async def public_keys(request: Request) -> Response:
+async def read_public_keys(request: Request) -> Response:
     """The public keys with which receipts are checked."""
+    query(request, ())
     croupier: Croupier = request.app.state.croupier
     body = views.as_json(views.keys_json(croupier.signing_keys))
     return Response(body, headers={"cache-control": "no-cache"}, media_type="application/json")
@@ -64,10 +71,11 @@ async def public_keys(request: Request) -> Response:
 @router.get(
     "/problems/{code}",
     openapi_extra=asks(change=False),
-    responses=answers(200, shapes.ProblemPage, "The problem", "not_found"),
+    responses=answers(200, shapes.ProblemPage, "The problem", "not_found", "invalid_input"),
 )
-async def problem_page(code: str) -> Response:
+async def read_problem(code: str, request: Request) -> Response:
     """What a problem's code means."""
+    query(request, ())
     if code not in PROBLEMS:
         raise RouteNotFound
     title, detail = PROBLEMS[code]

@@ -9,11 +9,11 @@ from pydantic import TypeAdapter, ValidationError
 from service.api import shapes, views
 from service.api.contract import CHANGE, TOKEN, VERSION, answers, asks
 from service.api.handling import answered, caller, croupier, game_id
-from service.api.reading import parse_json, read_body, read_model
-from service.errors import FieldError, InvalidInput
+from service.api.reading import read_json, read_model
 from service.rules.base import Action, SeatAction
 from service.schema import invalid_input
 
+_REQUEST: Final[TypeAdapter[shapes.Acting]] = TypeAdapter(shapes.ActRequest)
 _ACTION: Final[TypeAdapter[Action]] = TypeAdapter(SeatAction)
 
 router = APIRouter(prefix="/v1", tags=["play"])
@@ -37,7 +37,7 @@ router = APIRouter(prefix="/v1", tags=["play"])
         "game_over",
     ),
 )
-async def start(id: str, request: Request) -> Response:
+async def start_game(id: str, request: Request) -> Response:
     """Start a game whose seats are all taken (host)."""
     asked = await read_model(request, shapes.Step, optional=True)
     asking = caller(request, asked.expected_version)
@@ -63,7 +63,7 @@ async def start(id: str, request: Request) -> Response:
         "game_over",
     ),
 )
-async def seal(id: str, request: Request) -> Response:
+async def seal_game(id: str, request: Request) -> Response:
     """Close the roster of a game in seed mode sealed (host)."""
     asked = await read_model(request, shapes.Step, optional=True)
     asking = caller(request, asked.expected_version)
@@ -87,7 +87,7 @@ async def seal(id: str, request: Request) -> Response:
         "game_over",
     ),
 )
-async def void(id: str, request: Request) -> Response:
+async def void_game(id: str, request: Request) -> Response:
     """Call a game off before it starts (host)."""
     asked = await read_model(request, shapes.Step, optional=True)
     asking = caller(request, asked.expected_version)
@@ -116,26 +116,20 @@ async def void(id: str, request: Request) -> Response:
 )
 async def act(id: str, request: Request) -> Response:
     """Take an action: roll, hold, bet, ..; `legal_actions` lists what is accepted."""
-    action, beside = _action(parse_json(await read_body(request)), request)
+    action, beside = _action(await read_json(request))
     asking = caller(request, beside.expected_version, acts=True)
     acted = croupier(request).act(game_id(id), beside.seat, action, asking, views.changed)
     return await answered(request, id, asking, acted)
 
 
-def _action(value: Any, request: Request) -> tuple[Action, shapes.Acting]:
+def _action(value: Any) -> tuple[Action, shapes.Acting]:
     """The action of a body, and what stands beside its fields."""
-    request.state.value = value
-    if not isinstance(value, dict):
-        raise InvalidInput(FieldError("", "wrong_type"))
-    own = {name: value[name] for name in shapes.Acting.model_fields if name in value}
-    rest = {name: item for name, item in value.items() if name not in own}
     try:
-        return (
-            _ACTION.validate_json(json.dumps(rest)),
-            shapes.Acting.model_validate(own),
-        )
+        asked = _REQUEST.validate_json(json.dumps(value))
     except ValidationError as error:
         raise invalid_input(error, value) from None
+    own = asked.model_dump(exclude=set(shapes.Acting.model_fields))
+    return _ACTION.validate_python(own), asked
 
 
 @router.post(
@@ -155,7 +149,7 @@ def _action(value: Any, request: Request) -> tuple[Action, shapes.Acting]:
         "rematch_exists",
     ),
 )
-async def rematch(id: str, request: Request) -> Response:
+async def rematch_game(id: str, request: Request) -> Response:
     """Play on: the same seats and tokens, the same settings or new options (host)."""
     asked = await read_model(request, shapes.Rematch, optional=True)
     asking = caller(request, asked.expected_version)

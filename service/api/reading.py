@@ -7,7 +7,7 @@ none of that may reach a game, and no database may see a character that another 
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -33,9 +33,10 @@ _INTEGER_LIMIT: Final = 2**53 - 1
 _STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _FORBIDDEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control, lone surrogate
 _VISIBLE: Final = re.compile(r"[\x21-\x7e]{1,255}")
-_BEARER: Final = re.compile(r"bearer +([A-Za-z0-9_-]{1,512})", re.IGNORECASE)
+_BEARER: Final = re.compile(r"(?i:bearer) +(cub_(?:seat|host|key)_[A-Za-z0-9_-]{43})")
 _ETAG: Final = re.compile(r'"(0|[1-9][0-9]{0,15})"')
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,15}")
+_QUALITY: Final = re.compile(r"q=[01](\.[0-9]{0,3})?")
 _TOKENLESS_KEY_LENGTH: Final = 22
 _PREFER_NONE: Final = "receipt=no"
 
@@ -44,22 +45,29 @@ M = TypeVar("M", bound=BaseModel)
 
 async def read_model(request: Request, model: type[M], *, optional: bool = False) -> M:
     """The body as ``model``; an absent body counts as ``{}`` where it is optional."""
-    body = await read_body(request)
-    if not body and optional:
-        body = b"{}"
-    value = request.state.value = parse_json(body)
+    value = await read_json(request, optional=optional)
     try:
-        return model.model_validate_json(body)
+        # In JSON mode a strict model takes lists for its tuples, and nothing else more.
+        return model.model_validate_json(json.dumps(value))
     except ValidationError as error:
         raise invalid_input(error, value) from None
 
 
-async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
+async def read_json(request: Request, *, optional: bool = False) -> Any:
+    """The body's value, kept for ``caller``; a request with a body takes no query."""
+    query(request, ())
+    body = await read_body(request)
+    value = request.state.value = parse_json(body or b"{}") if optional else parse_json(body)
+    return value
+
+
+async def read_body(
+    request: Request, limit: int = BODY_LIMIT, kinds: Collection[str] = ("application/json",)
+) -> bytes:
     """The bytes of the body; refuses other media types, encodings and sizes before reading on."""
-    headers = request.headers
-    if headers.get("content-encoding", "identity").lower() != "identity":
+    if (_header(request, "content-encoding") or "identity").lower() != "identity":
         raise UnsupportedMediaType
-    length = headers.get("content-length", "0")
+    length = request.headers.get("content-length", "0")
     if length.isascii() and length.isdigit() and int(length[:20]) > limit:
         raise BodyTooLarge(limit=limit)
     body = bytearray()
@@ -67,15 +75,15 @@ async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
         body += chunk
         if len(body) > limit:
             raise BodyTooLarge(limit=limit)
-    if body and not _is_json(headers.get("content-type", "")):
+    if body and not _is_one_of(kinds, _header(request, "content-type") or ""):
         raise UnsupportedMediaType
     return bytes(body)
 
 
-def _is_json(content_type: str) -> bool:
+def _is_one_of(kinds: Collection[str], content_type: str) -> bool:
     kind, _, parameters = content_type.partition(";")
     charset = parameters.strip().lower().replace('"', "")
-    return kind.strip().lower() == "application/json" and charset in ("", "charset=utf-8")
+    return kind.strip().lower() in kinds and charset in ("", "charset=utf-8")
 
 
 def parse_json(body: bytes, depth: int = DEPTH_LIMIT) -> Any:
@@ -154,28 +162,39 @@ def _texts(value: Any) -> Iterable[str]:
 # --- headers and queries ------------------------------------------------------------------------
 
 
+def _header(request: Request, name: str) -> str | None:
+    """A header as one text: what is sent in several lines is a list, as HTTP has it."""
+    lines = request.headers.getlist(name)
+    return ", ".join(lines).strip() if lines else None
+
+
 def bearer(request: Request) -> str | None:
-    """The bearer token, or None; what is no token of ours can't be known and is passed on."""
-    header = request.headers.get("authorization")
+    """The bearer token; empty for what can be no token of ours, None if nothing was sent."""
+    header = _header(request, "authorization")
     if header is None:
         return None
-    match = _BEARER.fullmatch(header.strip())
+    match = _BEARER.fullmatch(header)
     return match[1] if match else ""
 
 
 def caller(
-    request: Request, version: int | None = None, *, key_needed: bool, version_needed: bool = False
+    request: Request,
+    version: int | None = None,
+    *,
+    anybody: bool = False,
+    key_needed: bool = False,
+    version_needed: bool = False,
 ) -> Caller:
     """Who asks for a change. Read the body first: it is part of what a retry repeats.
 
-    ``version`` is the body's ``expected_version``.
+    ``version`` is the body's ``expected_version``; ``anybody`` may ask, without a token.
     """
     token = bearer(request)
     known = _version(request, version)
-    key = request.headers.get("idempotency-key")
+    key = _header(request, "idempotency-key")
     if (key is None and key_needed) or (known is None and version_needed):
         raise PreconditionMissing
-    retry = None if key is None else _retry(request, token, key)
+    retry = None if key is None else _retry(request, token or None, key, anybody)
     return Caller(token, retry, known, receipt=_PREFER_NONE not in _preferences(request))
 
 
@@ -185,19 +204,23 @@ def _preferences(request: Request) -> list[str]:
 
 
 def _version(request: Request, in_body: int | None) -> int | None:
-    tag = request.headers.get("if-match")
+    tag = _header(request, "if-match")
     if tag is None:
         return in_body
-    match = _ETAG.fullmatch(tag.strip())
+    match = _ETAG.fullmatch(tag)
     if match is None:
         raise PreconditionMalformed
     # Two versions that differ can't both be the present one.
     return int(match[1]) if in_body in (None, int(match[1])) else -1
 
 
-def _retry(request: Request, token: str | None, key: str) -> Retry:
+def _retry(request: Request, token: str | None, key: str, anybody: bool) -> Retry | None:
+    """What finds an earlier answer again. Without a token the key alone guards it, so that it
+    must be hard to guess; where a token is needed the caller is refused anyway."""
     if not _VISIBLE.fullmatch(key):
         raise InvalidInput(FieldError("header:Idempotency-Key", "wrong_form"))
+    if token is None and not anybody:
+        return None
     if token is None and len(key) < _TOKENLESS_KEY_LENGTH:
         limit = (("limit", _TOKENLESS_KEY_LENGTH),)
         raise InvalidInput(FieldError("header:Idempotency-Key", "too_short", limit))
@@ -208,10 +231,26 @@ def _retry(request: Request, token: str | None, key: str) -> Retry:
     return Retry(scope, hashlib.sha256(asked).digest())
 
 
-def seen_version(request: Request) -> int | None:
-    """The version of a single strong ``If-None-Match``, or None."""
-    match = _ETAG.fullmatch(request.headers.get("if-none-match", "").strip())
-    return int(match[1]) if match else None
+def has_seen(request: Request, version: int) -> bool:
+    """Whether ``If-None-Match`` names this version: alone or in a list, weakened on the way or
+    not, or as ``*``."""
+    given = _header(request, "if-none-match") or ""
+    tags = {tag.strip().removeprefix("W/") for tag in given.split(",")}
+    return not tags.isdisjoint(("*", f'"{version}"'))
+
+
+def prefers(request: Request, media_type: str, default: str) -> bool:
+    """Whether ``Accept`` asks for ``media_type`` by name, and for ``default`` no more than so."""
+    weights = dict(_weights(_header(request, "accept") or ""))
+    wanted = weights.get(media_type, 0.0)
+    return wanted > 0 and wanted >= weights.get(default, 0.0)
+
+
+def _weights(accept: str) -> Iterator[tuple[str, float]]:
+    for item in accept.lower().split(","):
+        name, *parameters = (part.strip() for part in item.split(";"))
+        weight = next((part[2:] for part in parameters if _QUALITY.fullmatch(part)), "1")
+        yield name, float(weight)
 
 
 def query(request: Request, known: Collection[str]) -> dict[str, str]:
@@ -227,12 +266,14 @@ def query(request: Request, known: Collection[str]) -> dict[str, str]:
 
 
 def number(asked: dict[str, str], name: str, default: int | None, limit: int | None = None) -> Any:
-    """A whole number of the query, at most ``limit`` (which is also the bound told)."""
+    """A whole number of the query; with ``limit`` one from 1 to that."""
     text = asked.get(name)
     if text is None:
         return default
     if not _NUMBER.fullmatch(text) or int(text) > _INTEGER_LIMIT:
         raise InvalidInput(FieldError(f"query:{name}", "wrong_form"))
-    if limit is not None and not 1 <= int(text) <= limit:
+    if limit is not None and int(text) < 1:
+        raise InvalidInput(FieldError(f"query:{name}", "too_small", (("limit", 1),)))
+    if limit is not None and int(text) > limit:
         raise InvalidInput(FieldError(f"query:{name}", "too_large", (("limit", limit),)))
     return int(text)

@@ -9,13 +9,14 @@ from fastapi.responses import StreamingResponse
 from service.api import shapes, views
 from service.api.contract import answers, asks, parameters
 from service.api.handling import GAME_ID, PAGE, croupier, game_id, page
-from service.api.reading import number, query
+from service.api.reading import number, prefers, query
 from service.croupier import Croupier
 from service.errors import SeriesNotFound
 from service.hosting import tally
 from service.log import jsonl
 
 _CHUNK: Final = 1000
+_JSONL: Final = "application/jsonl"
 
 router = APIRouter(prefix="/v1", tags=["record"])
 
@@ -38,23 +39,26 @@ router = APIRouter(prefix="/v1", tags=["record"])
         "A page of the log; with `Accept: application/jsonl` the stored bytes, whole",
         "game_not_found",
         "invalid_input",
-        media={"application/jsonl": {"schema": {"type": "string"}}},
+        media={_JSONL: {"schema": {"type": "string"}}},
     ),
 )
-async def log(id: str, request: Request) -> Response:
+async def read_log(id: str, request: Request) -> Response:
     """Read a log, as JSON or as the stored bytes."""
     asked = query(request, ("after", "limit"))
     after, limit = number(asked, "after", -1), number(asked, "limit", PAGE, PAGE)
-    if "application/jsonl" in request.headers.get("accept", ""):
+    if prefers(request, _JSONL, "application/json"):
         bound = limit if "limit" in asked else None
         lines = _stored_lines(croupier(request), game_id(id), after, bound)
         first = await anext(lines)
-        return StreamingResponse(_from(first, lines), media_type="application/jsonl")
-    found = await croupier(request).lines(game_id(id), after, limit)
-    following = str(after + limit) if len(found) == limit else None
-    body = b'{"entries":' + views.entries_json(found) + b',"next_cursor":'
+        headers = {"cache-control": "no-cache", "vary": "Accept"}
+        return StreamingResponse(_from(first, lines), headers=headers, media_type=_JSONL)
+    found = await croupier(request).lines(game_id(id), after, limit + 1)
+    following = str(after + limit) if len(found) > limit else None
+    body = b'{"entries":' + views.entries_json(found[:limit]) + b',"next_cursor":'
     body += views.as_json(following) + b"}"
-    return page(body, f"/v1/games/{id}/log", asked, "after", following)
+    response = page(body, f"/v1/games/{id}/log", asked, "after", following)
+    response.headers["vary"] = "Accept"
+    return response
 
 
 async def _stored_lines(
@@ -82,7 +86,7 @@ async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes
     openapi_extra=asks(change=False),
     responses=answers(200, shapes.ReceiptShape, "The receipt", "game_not_found", "invalid_input"),
 )
-async def head(id: str, request: Request) -> Response:
+async def read_receipt(id: str, request: Request) -> Response:
     """The head of a log, signed: a receipt to keep."""
     query(request, ())
     hosted = await croupier(request).read(game_id(id))
@@ -101,7 +105,7 @@ async def head(id: str, request: Request) -> Response:
         200, shapes.AuditRecord, "The audit record", "game_not_found", "invalid_input"
     ),
 )
-async def audit(id: str, request: Request) -> Response:
+async def read_audit_record(id: str, request: Request) -> Response:
     """All that `cubilete verify` needs, as one file; of live games what is known so far."""
     query(request, ())
     hosted = await croupier(request).read(game_id(id))
@@ -129,18 +133,19 @@ async def audit(id: str, request: Request) -> Response:
     ),
     responses=answers(200, shapes.SeriesPage, "The series", "series_not_found", "invalid_input"),
 )
-async def series(series_id: str, request: Request) -> Response:
+async def read_series(series_id: str, request: Request) -> Response:
     """Read a series: its games in order and the running tally."""
     asked = query(request, ("after", "limit"))
     after, limit = number(asked, "after", 0), number(asked, "limit", PAGE, PAGE)
     if not GAME_ID.fullmatch(series_id):
         raise SeriesNotFound
-    found, last = await croupier(request).series(series_id, after, limit)
-    following = str(found[-1].series.number) if len(found) == limit else None
+    found, last = await croupier(request).series(series_id, after, limit + 1)
+    shown = found[:limit]
+    following = str(shown[-1].series.number) if len(found) > limit else None
     told = {
         "id": series_id,
         "tally": tally(last),
-        "games": [views.summary_json(hosted) for hosted in found],
+        "games": [views.summary_json(hosted) for hosted in shown],
         "next_cursor": following,
     }
     return page(views.as_json(told), f"/v1/series/{series_id}", asked, "after", following)

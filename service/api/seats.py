@@ -14,7 +14,7 @@ router = APIRouter(prefix="/v1", tags=["seats"])
 @router.post(
     "/games/{id}/seats",
     status_code=201,
-    openapi_extra=asks("Join"),
+    openapi_extra=asks("Join", token=True, anybody=True),
     responses=answers(
         201,
         shapes.Seated,
@@ -31,10 +31,10 @@ router = APIRouter(prefix="/v1", tags=["seats"])
         "seed_refused",
     ),
 )
-async def join(id: str, request: Request) -> Response:
+async def join_game(id: str, request: Request) -> Response:
     """Join a game."""
     asked = await read_model(request, shapes.Join)
-    asking = caller(request, asked.expected_version)
+    asking = caller(request, asked.expected_version, anybody=True)
     joining = Joining(
         name=asked.name,
         seat=asked.seat,
@@ -68,7 +68,7 @@ def _bytes(digits: str | None) -> bytes | None:
         "game_over",
     ),
 )
-async def reveal(id: str, seat: str, request: Request) -> Response:
+async def reveal_seed(id: str, seat: str, request: Request) -> Response:
     """Reveal the seed that a seat has committed to, once the roster is sealed."""
     asked = await read_model(request, shapes.Reveal)
     asking = caller(request, asked.expected_version)
@@ -96,7 +96,7 @@ async def reveal(id: str, seat: str, request: Request) -> Response:
         "game_over",
     ),
 )
-async def rename(id: str, seat: str, request: Request) -> Response:
+async def rename_seat(id: str, seat: str, request: Request) -> Response:
     """Rename a seat before the start."""
     asked = await read_model(request, shapes.Rename)
     asking = caller(request, asked.expected_version)
@@ -124,7 +124,7 @@ async def rename(id: str, seat: str, request: Request) -> Response:
         "game_over",
     ),
 )
-async def leave(id: str, seat: str, request: Request) -> Response:
+async def leave_seat(id: str, seat: str, request: Request) -> Response:
     """Leave a seat before the start, or remove its player (host)."""
     asked = await read_model(request, shapes.Step, optional=True)
     asking = caller(request, asked.expected_version)
@@ -147,7 +147,7 @@ async def leave(id: str, seat: str, request: Request) -> Response:
         "not_your_seat",
     ),
 )
-async def rotate(id: str, seat: str, request: Request) -> Response:
+async def rotate_token(id: str, seat: str, request: Request) -> Response:
     """Replace a seat's token."""
     asked = await read_model(request, shapes.Step, optional=True)
     asking = caller(request, asked.expected_version)

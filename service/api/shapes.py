@@ -7,19 +7,33 @@ are valid already; a test holds real answers against these shapes.
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, create_model
+from pydantic_core import PydanticCustomError
+from typing_extensions import TypeAliasType
 
+from service.api.entry_shapes import EntryShape, Options, OutcomeShape, RulesetKey
 from service.game import SeedMode, Status
-from service.log import EntryType
-from service.names import canonical_name
+from service.names import LONGEST, canonical_name
 from service.rules import RULESETS
-from service.rules.base import SEAT_ACTIONS, Reason
+from service.rules.base import SEAT_ACTIONS
 from service.schema import Model
 
-State: Any = Union[tuple({ruleset.view_type: None for ruleset in RULESETS})]  # noqa: UP007
+State: Any = TypeAliasType(
+    "State",
+    Union[tuple({ruleset.view_type: None for ruleset in RULESETS})],  # noqa: UP007
+)
+
+
+def _name(text: str) -> str:
+    try:
+        return canonical_name(text)
+    except ValueError as error:
+        limits = {"min_length": 1, "max_length": LONGEST}
+        raise PydanticCustomError(str(error), "", limits) from None
+
 
 Name = Annotated[
     str,
-    AfterValidator(canonical_name),
+    AfterValidator(_name),
     Field(
         description="1-40 code points after NFC and trimming; no control or format characters.",
         examples=["Ana"],
@@ -127,13 +141,6 @@ ActRequest: Any = Annotated[
 # --- answers ------------------------------------------------------------------------------------
 
 
-class RulesetKey(Model):
-    """Which rules, in which version."""
-
-    key: str
-    version: int
-
-
 class TextShape(Model):
     """A text in Spanish and English."""
 
@@ -171,13 +178,48 @@ class ActionKind(Model):
     schema_: dict[str, Any] = Field(alias="schema")
 
 
+class OptionText(Model):
+    """What an option is called and means."""
+
+    title: str
+    description: str
+
+
+class OptionTexts(Model):
+    """Spanish for the English of the options' JSON Schema, by option; one inside another as
+    ``end/rounds``."""
+
+    es: dict[str, OptionText]
+
+
+class ExampleShape(Model):
+    """A game that one may want to create; options that are left out take their defaults."""
+
+    title: TextShape
+    seats: int
+    options: dict[str, Any]
+
+
+class ReasonShape(Model):
+    """Why an action is refused: the ``reason`` of `illegal_action`."""
+
+    code: str
+    detail: TextShape
+
+
 class RulesetShape(RulesetSummary):
-    """A ruleset in full: ``rules`` is Markdown; ``options`` and ``events`` are JSON Schemas."""
+    """A ruleset in full: ``rules`` is Markdown; ``options`` and ``events`` are JSON Schemas;
+    ``glossary`` names throws in games that have names for them."""
 
     rules: TextShape
     options: dict[str, Any]
+    options_text: OptionTexts
+    examples: tuple[ExampleShape, ...]
+    phases: tuple[str, ...]
     actions: tuple[ActionKind, ...]
+    reasons: tuple[ReasonShape, ...]
     events: dict[str, Any]
+    glossary: tuple[dict[str, Any], ...]
     bots: tuple[str, ...]
 
 
@@ -213,25 +255,34 @@ class PlayerShape(Model):
     kind: Literal["human", "bot"] | None
 
 
-class LegalActionShape(Model):
-    """A kind of action that a seat may take now. ``min`` and ``max`` bound ``amount``, ``dice`` is
-    the length of ``mask``; only the parameters that the kind has are there."""
+class LegalPlain(Model):
+    """An action without parameters; ``seat`` is null for what the host does for the table."""
 
     seat: int | None
-    kind: str
-    min: int = Field(default=0)
-    max: int = Field(default=0)
-    dice: int = Field(default=0)
+    kind: Literal["roll", "hold", "tiebreak", "pass", "resolve"]
 
 
-class OutcomeShape(Model):
-    """How a finished game ended."""
+class LegalAmount(Model):
+    """An action with an ``amount`` from ``min`` to ``max``."""
 
-    reason: Reason
-    winners: tuple[int, ...]
-    losers: tuple[int, ...]
-    scores: tuple[int, ...] | None
-    chips: tuple[int, ...] | None
+    seat: int | None
+    kind: Literal["bet", "set_limit"]
+    min: int
+    max: int
+
+
+class LegalReroll(Model):
+    """Marking dice to throw again: ``mask`` has one flag for each of so many ``dice``."""
+
+    seat: int | None
+    kind: Literal["reroll"]
+    dice: int
+
+
+LegalActionShape = TypeAliasType(
+    "LegalActionShape",
+    Annotated[LegalPlain | LegalAmount | LegalReroll, Field(discriminator="kind")],
+)
 
 
 class SeedShape(Model):
@@ -303,7 +354,7 @@ class GameShape(Model):
 
     id: str
     ruleset: RulesetKey
-    options: dict[str, Any]
+    options: Options
     status: Status
     version: int
     players: tuple[PlayerShape, ...]
@@ -320,18 +371,6 @@ class GameShape(Model):
     deadline: None
     created_at: str
     updated_at: str
-
-
-class EntryShape(Model):
-    """One entry of a log; ``data`` depends on ``type`` (see ``docs/fair-dice.md``)."""
-
-    v: Literal[1]
-    game: str
-    seq: int
-    prev: str
-    at: int
-    type: EntryType
-    data: dict[str, Any]
 
 
 class SeatToken(Model):
@@ -421,6 +460,47 @@ class AuditRecord(Model):
     receipt: ReceiptShape
 
 
+class CheckShape(Model):
+    """One check of an audit."""
+
+    name: str
+    result: Literal["passed", "failed", "not reached"]
+
+
+class FailureShape(Model):
+    """The first fault; ``seq`` is its entry (null: the record around the log)."""
+
+    seq: int | None
+    code: str
+    detail: str
+
+
+class ThrownShape(Model):
+    """One throw as the log shows it, and whether its key gives the same faces."""
+
+    seq: int
+    throw: int
+    seat: int | None
+    dice: tuple[str, ...]
+    faces: tuple[int | str, ...]
+    ok: bool
+
+
+class AuditReport(Model):
+    """What an audit came to; ``entries``, ``throws`` and ``head`` tell how far it could read."""
+
+    ok: bool
+    status: str
+    game: str | None
+    entries: int
+    throws: int
+    head: str
+    checks: tuple[CheckShape, ...]
+    failure: FailureShape | None
+    notes: tuple[str, ...]
+    thrown: tuple[ThrownShape, ...]
+
+
 class SeriesPage(Model):
     """A series: its running tally and one page of its games, in order."""
 
@@ -430,8 +510,17 @@ class SeriesPage(Model):
     next_cursor: str | None
 
 
+class FieldProblem(Model):
+    """One wrong field: where it is, as a JSON Pointer into the body (``query:name`` and
+    ``header:Name`` elsewhere), a stable code, and what is wrong with it."""
+
+    pointer: str
+    code: str
+    detail: str
+
+
 class Problem(Model):
-    """RFC 9457. Some codes have further members; see ``/problems/{code}``."""
+    """RFC 9457; members below ``detail`` come with some codes only (see ``/problems/{code}``)."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -440,3 +529,12 @@ class Problem(Model):
     status: int
     code: str
     detail: str
+    errors: tuple[FieldProblem, ...] = Field((), description="invalid_input: every wrong field.")
+    reason: str | None = Field(None, description="What exactly was refused: a stable code.")
+    version: int | None = Field(None, description="stale_version: the version now.")
+    entries: tuple[EntryShape, ...] = Field((), description="stale_version: the entries missed.")
+    legal_actions: tuple[LegalActionShape, ...] = Field((), description="What may be done now.")
+    to_act: tuple[int, ...] = Field((), description="not_your_turn: whom the game waits for.")
+    seats: tuple[int, ...] = Field((), description="seats_open: the seats that are open.")
+    game: str | None = Field(None, description="rematch_exists: the id of the rematch.")
+    limit: int | None = Field(None, description="body_too_large: the most bytes that are read.")

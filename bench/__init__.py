@@ -1,0 +1,1 @@
+"""Benchmarks: real servers, a load from another process, and tables of ratios."""

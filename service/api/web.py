@@ -1,0 +1,104 @@
+"""The pages: the verifier for browsers, and the reference of the API. Nothing is built beforehand,
+nothing is loaded from elsewhere."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+
+from service.api.problems import RouteNotFound
+from service.api.single_file import bundle, single_file
+
+router = APIRouter(include_in_schema=False)
+
+_WEB: Final = files("service") / "web"
+_HTML: Final = "text/html; charset=utf-8"
+_SCRIPT: Final = "text/javascript; charset=utf-8"
+_STYLE: Final = "text/css; charset=utf-8"
+# Swagger UI draws its signs as pictures in its style sheet.
+_DOCS_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_DOCS_FILES: Final = {
+    "docs.css": ("docs.css", _STYLE),
+    "docs.js": ("docs.js", _SCRIPT),
+    "swagger-ui.css": ("vendor/swagger-ui/swagger-ui.css", _STYLE),
+    "swagger-ui-bundle.js": ("vendor/swagger-ui/swagger-ui-bundle.js", _SCRIPT),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What is served, read once; ``policy`` says what it may load, nothing if it is null."""
+
+    body: bytes
+    media_type: str
+    policy: str | None
+    etag: str
+
+
+def _page(body: bytes, media_type: str, policy: str | None = None) -> _Page:
+    return _Page(body, media_type, policy, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+
+
+@cache
+def _verifier() -> _Page:
+    made = single_file(_WEB, "verify.html", ["verify.js"])
+    return _page(made.html.encode(), _HTML, made.policy)
+
+
+@cache
+def _verifier_module() -> _Page:
+    return _page(bundle(_WEB, "verify.js").encode(), _SCRIPT)
+
+
+@cache
+def _docs() -> _Page:
+    return _page((_WEB / "docs.html").read_bytes(), _HTML, _DOCS_POLICY)
+
+
+@cache
+def _docs_file(name: str) -> _Page:
+    path, media_type = _DOCS_FILES[name]
+    return _page(_WEB.joinpath(path).read_bytes(), media_type)
+
+
+def _sent(page: _Page, request: Request) -> Response:
+    """A page, or 304 to a browser that has it already."""
+    headers = {"cache-control": "no-cache", "etag": page.etag}
+    if page.policy is not None:
+        headers["content-security-policy"] = page.policy
+    known = request.headers.get("if-none-match", "").split(",")
+    if not {tag.strip().removeprefix("W/") for tag in known}.isdisjoint(("*", page.etag)):
+        return Response(None, 304, headers)
+    return Response(page.body, headers=headers, media_type=page.media_type)
+
+
+@router.get("/verify")
+async def verifier(request: Request) -> Response:
+    """Checks a game in the browser, as one file that works wherever it is saved."""
+    return _sent(_verifier(), request)
+
+
+@router.get("/verify/verify.js")
+async def verifier_module(request: Request) -> Response:
+    """The page's verifier as a module: the very text that stands in the page."""
+    return _sent(_verifier_module(), request)
+
+
+@router.get("/docs")
+async def docs(request: Request) -> Response:
+    """The reference of the API, from its OpenAPI document."""
+    return _sent(_docs(), request)
+
+
+@router.get("/docs/{name}")
+async def docs_file(name: str, request: Request) -> Response:
+    """What the reference is drawn with."""
+    if name not in _DOCS_FILES:
+        raise RouteNotFound
+    return _sent(_docs_file(name), request)
