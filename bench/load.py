@@ -232,6 +232,7 @@ class Connection(asyncio.Protocol):
         self._run = run
         self._rest = b""
         self._sent = 0.0
+        self._done = False
         self._transport: Any = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -242,6 +243,7 @@ class Connection(asyncio.Protocol):
         """Sends the next request, if there is one."""
         request = None if self._run.over.done() else self._player.request()
         if request is None:
+            self._done = True
             self._run.left(None)
             return
         self._sent = time.perf_counter()
@@ -271,7 +273,7 @@ class Connection(asyncio.Protocol):
         self.ask()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self._run.over.done():
+        if not self._done:
             self._run.left(exc or Unexpected("the server closed the connection"))
 
     def close(self) -> None:

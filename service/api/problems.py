@@ -107,14 +107,13 @@ STATUS: Final[Mapping[str, int]] = {
 
 def language(request: Request) -> str:
     """``es`` or ``en``, whichever the caller likes better; English if neither is asked for."""
-    liked = {"en": 0.001, "es": 0.0}
+    liked: dict[str, float] = {}
     for part in request.headers.get("accept-language", "").lower().split(",")[:20]:
         match = _LANGUAGE.fullmatch(part)
         if match:
-            weight = float(match[2] or 1)
-            for known in liked if match[1] == "*" else {match[1]} & liked.keys():
-                liked[known] = max(liked[known], weight * (0.5 if match[1] == "*" else 1))
-    return max(liked, key=lambda known: liked[known])
+            liked[match[1]] = max(liked.get(match[1], 0.0), float(match[2] or 1))
+    rest = liked.get("*", 0.0)
+    return max(("en", "es"), key=lambda known: liked.get(known, rest))
 
 
 def _in(language: str, text: Text) -> str:

@@ -1,0 +1,89 @@
+"""Slices of load, interleaved: every case is measured in turn, round after round, so that what
+disturbs the machine for a while disturbs them all."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from bench.load import Slice
+from bench.process import ROOT
+
+CREATORS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing to measure: which server, asked how, by how many clients at once."""
+
+    url: str
+    tables: Path
+    mode: str
+    clients: int
+    module: str = "load"
+
+    def slice(self, seconds: float) -> Slice:
+        """One stretch of it, in a process of its own."""
+        return Slice(**_run(self, "--seconds", str(seconds)))
+
+    def once(self) -> Slice:
+        """Each of its tables one time."""
+        return Slice(**_run(self, "--once"))
+
+
+def _run(case: Case, *more: str) -> Any:
+    return _load(
+        case.module,
+        case.mode,
+        case.url,
+        "--tables",
+        str(case.tables),
+        "--clients",
+        str(case.clients),
+        *more,
+    )
+
+
+def _load(module: str, *arguments: str) -> Any:
+    command = [sys.executable, "-m", f"bench.{module}", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{arguments[:2]}: {done.stderr[-3000:]}")
+    return json.loads(done.stdout)
+
+
+def create(url: str, games: int, place: Path, clients: int = CREATORS) -> Path:
+    """Creates games on a server; the file that tells a load of them."""
+    tables = _load("load", "create", url, "--games", str(games), "--clients", str(clients))
+    return write_tables(tables, place, "tables")
+
+
+def write_tables(tables: Sequence[Mapping[str, str]], place: Path, name: str) -> Path:
+    """The file that tells a load which tables there are."""
+    file = place / f"{name}.json"
+    file.write_text(json.dumps(tables))
+    return file
+
+
+def interleaved(cases: Mapping[str, Case], slices: int, seconds: float) -> dict[str, Slice]:
+    """The medians of each case. What a server does only once it does in a first round, which
+    does not count."""
+    found: dict[str, list[Slice]] = {name: [] for name in cases}
+    for case in cases.values():
+        case.slice(0.2)
+    for _ in range(slices):
+        for name, case in cases.items():
+            found[name].append(case.slice(seconds))
+    return {name: middle(slices) for name, slices in found.items()}
+
+
+def middle(slices: Sequence[Slice]) -> Slice:
+    """Slices of one case as one, each number the median of theirs."""
+    numbers = {
+        field.name: median(asdict(one)[field.name] for one in slices) for field in fields(Slice)
+    }
+    return replace(Slice(**numbers), answers=sum(one.answers for one in slices))
