@@ -19,7 +19,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check format openapi golden simulate migrate lock clean
+.PHONY: help serve test check format openapi golden simulate verifiers migrate lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ golden: $(VENV)/.dev ## write the golden playthroughs anew; review them in the d
 
 simulate: $(VENV)/.dev ## play random games of every ruleset and check each (ARGS="--games 2000")
 	$(RUN) tests.simulate $(ARGS)
+
+verifiers: $(VENV)/.dev ## both verifiers on 10,000 random games and changed copies (ARGS="--seed 7")
+	$(RUN) tests.compare_verifiers --games 10000 $(ARGS)
 
 migrate: $(VENV)/.runtime ## bring the database to the newest schema
 	$(BIN)/cubilete db upgrade $(ARGS)

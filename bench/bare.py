@@ -1,66 +1,46 @@
 """What FastAPI can do by itself: a POST with a body like that of an action and an answer like
 ours, with no rules and no database behind it.
 
-    python -m bench.bare [bytes]
+    python -m bench.bare ANSWER-FILE rendered|ready
 
-It is run as `cubilete serve` runs its application. The answer is a Python object that FastAPI
-renders for each request, or with `bytes` a text that is ready, which no application that has
-something to say can match.
+It is run as `cubilete serve` runs its application. The answer is the one in the file: an object
+that is rendered for each request, or a text that is ready, which no application that has something
+to say can match.
 """
 
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Any
 
 from fastapi import FastAPI, Response
-from pydantic import BaseModel, ConfigDict, Field
 
+from bench.act import Act
 from service import cli
 from service.settings import read
 
-_ANSWER: Final = (Path(__file__).parent / "answer.json").read_bytes()
-_TABLE: Final = {"game": {"id": "bare"}, "tokens": {"host": "none", "seats": []}}
 
+def create_app(answer: bytes, *, ready: bool) -> FastAPI:
+    """An application with a route for actions that gives everybody this answer."""
+    app = FastAPI()
+    value = json.loads(answer)
 
-class Act(BaseModel):
-    """The body of an action."""
+    async def act_rendered(id: str, action: Act) -> dict[str, Any]:
+        found: dict[str, Any] = value
+        return found
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    async def act_ready(id: str, action: Act) -> Response:
+        return Response(answer, media_type="application/json")
 
-    kind: Literal["roll", "hold"]
-    seat: Annotated[int | None, Field(ge=0, le=63)] = None
-    expected_version: Annotated[int | None, Field(ge=0)] = None
+    app.post("/v1/games/{id}/actions")(act_ready if ready else act_rendered)
 
+    @app.get("/readyz")
+    async def read_ready() -> dict[str, str]:
+        return {"status": "ok"}
 
-app: Final = FastAPI()
+    return app
 
-
-@app.get("/readyz")
-async def read_ready() -> dict[str, str]:
-    """Whether it serves."""
-    return {"status": "ok"}
-
-
-@app.post("/v1/games", status_code=201)
-async def create_game() -> dict[str, Any]:
-    """A game that is none, so that the same load drives this server."""
-    return _TABLE
-
-
-async def act(id: str, action: Act) -> dict[str, Any]:
-    """The answer, to be rendered."""
-    return _RENDERED
-
-
-async def act_bytes(id: str, action: Act) -> Response:
-    """The answer, as it goes out."""
-    return Response(_ANSWER, media_type="application/json")
-
-
-_RENDERED: Final = json.loads(_ANSWER)
 
 if __name__ == "__main__":
-    app.post("/v1/games/{id}/actions")(act_bytes if "bytes" in sys.argv else act)
-    settings = read()
-    cli._run(settings, app)
+    file, form = sys.argv[1:]
+    cli._run(read(), create_app(Path(file).read_bytes(), ready=form == "ready"))

@@ -1,6 +1,6 @@
 """A server that gives every request the same answer: what is left is the cost of the load itself.
 
-    python -m bench.canned PORT
+python -m bench.canned PORT
 """
 
 import asyncio

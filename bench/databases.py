@@ -82,4 +82,3 @@ def migrated(make: NewDatabase) -> str:
     url = make()
     upgrade(url)
     return url
-

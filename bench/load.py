@@ -12,6 +12,7 @@ the load is not what limits the rate.
 
 import argparse
 import asyncio
+import functools
 import gc
 import json
 import os
@@ -285,16 +286,17 @@ async def load(url: str, players: Sequence[Player], seconds: float | None) -> Sl
     """Drives all players at once: for a time after a warm-up, or (null) until none has anything
     left to ask."""
     loop, run = asyncio.get_running_loop(), Run()
-    address = urlsplit(url)
-    connections = [
-        (
-            await loop.create_connection(
-                lambda player=player: Connection(player, run), address.hostname, address.port
-            )
-        )[1]
-        for player in players
-    ]
+    host, port = _address(url)
+    connections = []
+    for player in players:
+        made = functools.partial(Connection, player, run)
+        connections.append((await loop.create_connection(made, host, port))[1])
     return await drive(run, connections, seconds)
+
+
+def _address(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "127.0.0.1", parts.port or 80
 
 
 class Asking(Protocol):

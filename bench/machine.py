@@ -10,12 +10,20 @@ import time
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from bench.process import ROOT
-from service.store.engine import sqlite
+from service.store.engine import open_engine
 
-_PACKAGES: Final = ("fastapi", "starlette", "uvicorn", "uvloop", "httptools", "pydantic", "sqlalchemy")
+_PACKAGES: Final = (
+    "fastapi",
+    "starlette",
+    "uvicorn",
+    "uvloop",
+    "httptools",
+    "pydantic",
+    "sqlalchemy",
+)
 _WRITES: Final = 100
 
 
@@ -26,9 +34,9 @@ def describe() -> list[str]:
         f"{platform.system()} {platform.release()}, {platform.machine()}",
         f"{platform.python_implementation()} {platform.python_version()}",
         ", ".join(f"{name} {version(name)}" for name in _PACKAGES),
-        f"SQLite {sqlite.sqlite_version}, psycopg {version('psycopg')}",
+        f"SQLite {_sqlite_version()}, psycopg {version('psycopg')}",
         f"Node.js {_output('node', '--version') or 'is not here'}",
-        f"a written block is on disk after {_sync_ms():.2f} ms (median of {_WRITES} fdatasync calls)",
+        f"a written block is on disk after {_sync_ms():.2f} ms (median of {_WRITES} fdatasyncs)",
         f"load of the machine before the run: {os.getloadavg()[0]:.1f}",
         f"measured on {datetime.now(UTC):%Y-%m-%d}",
     ]
@@ -42,6 +50,12 @@ def _processor() -> str:
 
 def _memory_gib() -> float:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+
+
+def _sqlite_version() -> str:
+    """That of the library which the store uses."""
+    library: Any = open_engine(f"sqlite:///{ROOT / 'build' / 'none.db'}").dialect.dbapi
+    return str(library.sqlite_version)
 
 
 def _output(program: str, *arguments: str) -> str | None:

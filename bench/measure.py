@@ -4,16 +4,46 @@ disturbs the machine for a while disturbs them all."""
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+import httpx
 
 from bench.load import Slice
 from bench.process import ROOT
+from bench.table import Table
 
-CREATORS: Final = 4
+_CREATORS: Final = 4
+_FIRST_S: Final = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How long to measure, and how much to fill tables with."""
+
+    name: str
+    slices: int
+    seconds: float
+    games: int
+    throws: int
+
+
+SHORT: Final = Form("short", slices=3, seconds=1.2, games=100_000, throws=200_000)
+LONG: Final = Form("long", slices=7, seconds=5.0, games=1_000_000, throws=1_000_000)
+Tables: TypeAlias = Callable[[Form], Iterable[Table]]
+
+
+def run(tables: Tables) -> None:
+    """Runs one benchmark by itself: prints its tables as they come."""
+    parser = ArgumentParser()
+    parser.add_argument("--long", action="store_true", help="the long form")
+    form = LONG if parser.parse_args().long else SHORT
+    for table in tables(form):
+        print(table.text(), flush=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +86,10 @@ def _load(module: str, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
-def create(url: str, games: int, place: Path, clients: int = CREATORS) -> Path:
+def create(url: str, games: int, place: Path, name: str) -> Path:
     """Creates games on a server; the file that tells a load of them."""
-    tables = _load("load", "create", url, "--games", str(games), "--clients", str(clients))
-    return write_tables(tables, place, "tables")
+    tables = _load("load", "create", url, "--games", str(games), "--clients", str(_CREATORS))
+    return write_tables(tables, place, name)
 
 
 def write_tables(tables: Sequence[Mapping[str, str]], place: Path, name: str) -> Path:
@@ -69,15 +99,26 @@ def write_tables(tables: Sequence[Mapping[str, str]], place: Path, name: str) ->
     return file
 
 
-def interleaved(cases: Mapping[str, Case], slices: int, seconds: float) -> dict[str, Slice]:
+def one_answer(url: str, tables: Path) -> bytes:
+    """The body of the answer to one action."""
+    table = json.loads(tables.read_bytes())[0]
+    path, headers = (
+        f"/v1/games/{table['id']}/actions",
+        {"Authorization": f"Bearer {table['token']}"},
+    )
+    answer = httpx.post(url + path, json={"kind": "roll"}, headers=headers)
+    return answer.raise_for_status().content
+
+
+def interleaved(cases: Mapping[str, Case], form: Form) -> dict[str, Slice]:
     """The medians of each case. What a server does only once it does in a first round, which
     does not count."""
     found: dict[str, list[Slice]] = {name: [] for name in cases}
     for case in cases.values():
-        case.slice(0.2)
-    for _ in range(slices):
+        case.slice(_FIRST_S)
+    for _ in range(form.slices):
         for name, case in cases.items():
-            found[name].append(case.slice(seconds))
+            found[name].append(case.slice(form.seconds))
     return {name: middle(slices) for name, slices in found.items()}
 
 

@@ -17,10 +17,15 @@ from typing import Annotated, Any, Final
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Response
 from sqlalchemy import Connection, ForeignKey, event, make_url
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.ext.asyncio import (
+    AsyncEngine,
+    AsyncSession,
+    async_sessionmaker,
+    create_async_engine,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
-from bench.bare import Act
+from bench.act import Act
 from service import cli, keys, rules, steps
 from service import game as games
 from service.api import views
@@ -60,6 +65,7 @@ class Entry(Base):
     game_id: Mapped[str] = mapped_column(ForeignKey("game.id"), primary_key=True)
     seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     line: Mapped[bytes]
+    game: Mapped[Game] = relationship()
 
 
 class KeptAnswer(Base):
@@ -70,6 +76,7 @@ class KeptAnswer(Base):
     key: Mapped[str] = mapped_column(primary_key=True)
     game_id: Mapped[str] = mapped_column(ForeignKey("game.id"))
     body: Mapped[bytes]
+    game: Mapped[Game] = relationship()
 
 
 def open_engine(settings: Settings) -> AsyncEngine:
@@ -178,7 +185,7 @@ async def act(
         answer = _answer(step)
         if idempotency_key is not None:
             body = json.dumps(answer).encode()
-            opened.add(KeptAnswer(key=idempotency_key, game_id=id, body=body))
+            opened.add(KeptAnswer(key=idempotency_key, game=row, body=body))
     return answer
 
 
@@ -188,7 +195,7 @@ def _write(opened: AsyncSession, row: Game, step: steps.Step) -> None:
     opened.add(row)
     first = step.game.version - len(step.lines) + 1
     opened.add_all(
-        Entry(game_id=row.id, seq=seq, line=line) for seq, line in enumerate(step.lines, first)
+        Entry(game=row, seq=seq, line=line) for seq, line in enumerate(step.lines, first)
     )
 
 

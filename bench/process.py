@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final
-from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
+
+import httpx
 
 from tests.server import free_port
 
@@ -62,11 +62,8 @@ class Process:
 
     def _answers(self) -> bool:
         try:
-            with urlopen(self.url + self._ready, timeout=5):
-                return True
-        except HTTPError as error:
-            return error.code < 500
-        except (URLError, OSError):
+            return httpx.get(self.url + self._ready).status_code < 500
+        except httpx.TransportError:
             return False
 
     @property
@@ -108,19 +105,22 @@ class Process:
 
 def cubilete(place: Path, database_url: str | None = None, workers: int = 1) -> Process:
     """``cubilete serve`` with its default settings, over this database or its embedded one."""
-    database = {} if database_url is None else {"CUBILETE_DATABASE_URL": database_url}
-    variables = {**_settings(place), **database, "CUBILETE_WORKERS": str(workers)}
+    variables = {**_settings(place, database_url), "CUBILETE_WORKERS": str(workers)}
     return Process([sys.executable, "-m", "service", "serve"], place, variables)
 
 
-def bench_server(module: str, place: Path, *arguments: str) -> Process:
+def bench_server(
+    module: str, place: Path, *arguments: str, database_url: str | None = None
+) -> Process:
     """One of the servers that stand here only to be measured against."""
     command = [sys.executable, "-m", f"bench.{module}", *arguments]
-    return Process(command, place, _settings(place))
+    return Process(command, place, _settings(place, database_url))
 
 
-def _settings(place: Path) -> dict[str, str]:
+def _settings(place: Path, database_url: str | None) -> dict[str, str]:
+    database = {} if database_url is None else {"CUBILETE_DATABASE_URL": database_url}
     return {
+        **database,
         "CUBILETE_PORT": "{port}",
         "CUBILETE_DATA_DIR": str(place),
         "CUBILETE_LOG_LEVEL": "warning",

@@ -1,6 +1,6 @@
 """Tables of results, the same on the terminal and in the README."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -32,25 +32,24 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a ratio should be, at least or at most."""
+    """A ratio and what it should be, at least or (``at_most``) at most."""
 
+    what: str
+    ratio: float
     bound: float
     at_most: bool = False
 
-    def judged(self, ratio: float) -> str:
-        """The goal and whether it is met."""
-        met = ratio <= self.bound if self.at_most else ratio >= self.bound
-        return f"{'≤' if self.at_most else '≥'} {self.bound:g}: {'met' if met else 'NOT met'}"
+    def row(self) -> list[str]:
+        """As a row of the table of goals."""
+        met = self.ratio <= self.bound if self.at_most else self.ratio >= self.bound
+        bound = f"{'≤' if self.at_most else '≥'} {self.bound:g}"
+        return [self.what, times(self.ratio), bound, "met" if met else "NOT met"]
 
 
-def at_least(bound: float) -> Goal:
-    """A goal that more is better for."""
-    return Goal(bound)
-
-
-def at_most(bound: float) -> Goal:
-    """A goal that less is better for."""
-    return Goal(bound, at_most=True)
+def goals(title: str, wanted: Iterable[Goal]) -> Table:
+    """What was measured beside what it should be."""
+    rows = [goal.row() for goal in wanted]
+    return Table(f"{title}: goals", ("ratio", "measured", "goal", ""), rows)
 
 
 def number(value: float) -> str:

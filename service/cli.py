@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,11 +71,27 @@ def serve(
             raise BadSetting("CUBILETE_WORKERS: SQLite takes one process; use PostgreSQL for more")
         # What is wrong with database or key is told here, in one line, before a worker starts.
         check(settings)
+        _require_address(settings.host, settings.port)
     if settings.workers == 1:
         _run(settings, create_app(settings))
     else:
         os.environ.update(_as_variables(settings))
         _run(settings, "service.cli:from_environment")
+
+
+def _require_address(host: str, port: int) -> None:
+    """Raises BadSetting unless this process may listen there."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise BadSetting("CUBILETE_HOST: not an address of this machine") from None
+    for family, kind, protocol, _, address in found:
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(address)
+            except OSError as error:
+                raise BadSetting(f"CUBILETE_HOST, CUBILETE_PORT: {error.strerror}") from None
 
 
 def from_environment() -> Any:
@@ -139,7 +156,8 @@ def verify(context: typer.Context) -> None:
 @app.command()
 def openapi() -> None:
     """Print the OpenAPI document."""
-    document = create_app(Settings()).openapi()
+    with _one_line():
+        document = create_app(read()).openapi()
     typer.echo(json.dumps(document, ensure_ascii=False, indent=2, sort_keys=True))
 
 

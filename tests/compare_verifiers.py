@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from random import Random  # noqa: TID251 (seeded, so that a run can be repeated)
+from random import Random
 from typing import Any, Final, TypeAlias
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from service import verify
 from service.keys import SigningKeys
 from tests.javascript import JavaScriptVerifier
-from tests.random_games import games
+from tests.random_games import random_games
 
 Lines: TypeAlias = list[bytes]
 Given: TypeAlias = dict[str, Any]
@@ -60,7 +60,7 @@ def compare(count: int, number: int, progress: Callable[[str], None] = lambda _:
     counts = Counts()
     random = Random(f"changes {number}")
     with JavaScriptVerifier() as other:
-        for one, (key, mode, log) in enumerate(games(count, number), 1):
+        for one, (key, mode, log) in enumerate(random_games(count, number), 1):
             counts.games[key] += 1
             counts.modes[mode] += 1
             for kind, data, given in _cases(random, log):
@@ -102,7 +102,7 @@ def _verdict(report: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-# --- What is given to both ------------------------------------------------------------------------
+# --- What is given to both -----------------------------------------------------------------------
 
 
 def _cases(random: Random, log: bytes) -> Iterator[tuple[str, bytes, Given]]:
@@ -164,7 +164,7 @@ def _given(random: Random, report: verify.Report) -> Given:
     }
 
 
-# --- Changes ---------------------------------------------------------------------------------------
+# --- Changes -------------------------------------------------------------------------------------
 
 
 def _byte_changed(random: Random, data: bytes) -> bytes:
@@ -242,7 +242,7 @@ def _chained(entries: Sequence[Any], start: int) -> Lines:
     return lines
 
 
-# --- Command line ----------------------------------------------------------------------------------
+# --- Command line --------------------------------------------------------------------------------
 
 
 def _told(counts: Counts, number: int, seconds: float) -> str:

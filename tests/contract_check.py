@@ -141,6 +141,8 @@ def check(response: httpx.Response) -> None:
     assert told is not None, f"{where} is not documented: {response.text}"
     if "x-codes" in told:
         assert response.json()["code"] in told["x-codes"], f"{where}: {response.text}"
+    for name in {"ETag", "Location"} & told.get("headers", {}).keys():
+        assert name in response.headers, f"{where}: {name}"
     if response.status_code == 304 or request.method == "HEAD":
         assert not response.content
         return

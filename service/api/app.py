@@ -13,7 +13,7 @@ from service import __version__
 from service.api import (
     audits,
     catalogue,
-    contract,
+    document,
     games,
     metrics,
     operations,
@@ -50,7 +50,7 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=contract.operation_id,
+        generate_unique_id_function=document.operation_id,
     )
     app.state.key_needed = settings.require_idempotency_key
     app.state.version_needed = settings.require_version
@@ -62,7 +62,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(Unavailable, _unavailable)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _http)
-    app.openapi = lambda: contract.document(app)  # type: ignore[method-assign]
+    app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
 
 

@@ -1,33 +1,14 @@
-"""The OpenAPI document: what each route asks, answers and refuses, said once beside the route."""
+"""What each route asks, answers and refuses, said once beside the route: see ``document``."""
 
-import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
-from service import __version__
-from service.api import problems, shapes
+from service.api import problems
 from service.api.texts import PROBLEMS
 
-# In code a shape is told from what it shows; a client has nothing to tell it from.
-_SHAPE: Final = re.compile(r'((?:"|/schemas/)\w+)Shape(?=")')
 REFERENCE: Final = "#/components/schemas/{model}"
-_SUMMARY: Final = "Dice games whose every throw can be checked."
-_REQUESTS: Final[Mapping[str, Any]] = {
-    "NewGame": shapes.NewGame,
-    "Join": shapes.Join,
-    "Rename": shapes.Rename,
-    "Reveal": shapes.Reveal,
-    "Step": shapes.Step,
-    "Rematch": shapes.Rematch,
-    "AuditRecord": shapes.AuditRecord,
-    "ActRequest": shapes.ActRequest,
-}
 # The problems that routes have in common.
 CHANGE: Final = (
     "unreadable_body",
@@ -40,7 +21,6 @@ CHANGE: Final = (
 VERSION: Final = ("precondition_malformed", "stale_version")
 TOKEN: Final = ("token_missing", "token_unknown")
 
-_BEARER: Final = {"token": {"type": "http", "scheme": "bearer"}}
 _KEY: Final = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -127,45 +107,3 @@ def answers(
             problems.MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="Problem")}}
         }
     return told
-
-
-def operation_id(route: APIRoute) -> str:
-    """What generated clients call the operation: the name of the function that serves it."""
-    return route.name
-
-
-def document(app: FastAPI) -> dict[str, Any]:
-    """The whole contract, made once from the routes and the registry."""
-    if app.openapi_schema:
-        return app.openapi_schema
-    schema = get_openapi(
-        title="Cubilete",
-        version=__version__,
-        summary=_SUMMARY,
-        routes=app.routes,
-        separate_input_output_schemas=False,
-    )
-    components = schema["components"]
-    known = components.setdefault("schemas", {})
-    for unused in ("HTTPValidationError", "ValidationError"):
-        known.pop(unused, None)
-    for name, shape in {**_REQUESTS, "Problem": shapes.Problem}.items():
-        own = TypeAdapter(shape).json_schema(ref_template=REFERENCE)
-        known.update(own.pop("$defs", {}))
-        known[name] = own
-    components["securitySchemes"] = _BEARER
-    # The ruleset reads them, any object is passed on to it: told here so that clients have types.
-    for name, nothing in (("NewGame", []), ("Rematch", [{"type": "null"}])):
-        options = known[name]["properties"]["options"]
-        options.pop("type", None)
-        options.pop("additionalProperties", None)
-        options["anyOf"] = [{"$ref": REFERENCE.format(model="Options")}, *nothing]
-    for path in schema["paths"].values():
-        for operation in path.values():
-            operation["summary"] = operation.pop("description").rstrip(".")
-            # Every route reads its input itself and says so above; none answers the default 422.
-            found = operation["responses"].get("422", {})
-            if "x-codes" not in found:
-                operation["responses"].pop("422", None)
-    app.openapi_schema = json.loads(_SHAPE.sub(r"\1", json.dumps(schema)))
-    return app.openapi_schema

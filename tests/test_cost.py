@@ -1,0 +1,260 @@
+"""What a read and an action cost does not grow with the game: counted, not timed."""
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import pytest
+from pydantic import TypeAdapter
+from sqlalchemy import Engine, event
+
+from service import rules, steps
+from service.game import Game
+from service.keys import new_game_id
+from service.rules.base import Action, SeatAction
+from service.store import GameFilter, Store, Write
+from service.store.records import game_row
+from tests.hosted import (
+    AT,
+    Table,
+    anybody,
+    asked,
+    one_batch,
+    opened,
+    retry,
+    roll,
+    run,
+    table,
+)
+
+Ask: TypeAlias = Callable[[Store, Table], Awaitable[None]]
+_ACTION: TypeAdapter[Action] = TypeAdapter(SeatAction)
+
+EARLY, LATE = 10, 10_000
+LONG = {"target": 1_000_000, "starter": "seat"}
+# Options with which a game goes on for as long as the ruleset lets it.
+SLOW: dict[str, dict[str, Any]] = {
+    "pig": LONG,
+    "two-dice-pig": LONG,
+    "big-pig": LONG,
+    "pass-the-pigs": LONG,
+    "dados-puercos": {"mode": "points", **LONG},
+    "heaven-and-nine": {"end": {"rounds": 1000}, "bankroll": 10**9, "starter": "seat"},
+    "dice-duel": {"format": {"first_to_win": 9}},
+}
+# Numbers have more digits later in the game; nothing else may be longer.
+SLACK = 64
+# The rounds of a duel, of which there are at most 17, are remembered.
+GROWTH = 2_000
+
+
+@dataclass
+class Meter:
+    """Statements, and bytes sent with them and fetched, of everything that happens meanwhile."""
+
+    statements: list[str] = field(default_factory=list)
+    sent: int = 0
+    fetched: int = 0
+
+
+def size(value: Any) -> int:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(size, value.values()))
+    if isinstance(value, (list, tuple)):
+        return sum(map(size, value))
+    return len(str(value).encode())
+
+
+@contextmanager
+def metered() -> Iterator[Meter]:
+    meter = Meter()
+
+    def count(_c: object, _cursor: object, statement: str, parameters: Any, *_: object) -> None:
+        if not statement.startswith("PRAGMA"):
+            meter.statements.append(statement)
+            meter.sent += size(parameters)
+
+    def fetch(_c: object, cursor: Any, *_: object) -> None:
+        result = getattr(cursor, "pgresult", None)
+        if result is not None:
+            rows = range(result.ntuples)
+            cells = [result.get_value(row, n) for row in rows for n in range(result.nfields)]
+            meter.fetched += sum(len(cell) for cell in cells if cell is not None)
+
+    def connect(connection: Any, _record: object) -> None:
+        if hasattr(connection, "total_changes"):  # SQLite: told of each row as it is fetched
+            connection.row_factory = row
+
+    def row(_cursor: object, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        meter.fetched += size(values)
+        return values
+
+    listening = {"before_cursor_execute": count, "after_cursor_execute": fetch, "connect": connect}
+    for name, listener in listening.items():
+        event.listen(Engine, name, listener)
+    yield meter
+    for name, listener in listening.items():
+        event.remove(Engine, name, listener)
+
+
+def next_action(game: Game) -> Action:
+    """What a player without any plan does: whatever is allowed, in turn."""
+    allowed = game.legal()
+    one = allowed[game.version % len(allowed)]
+    given: dict[str, Any] = {"kind": one.kind}
+    if one.kind in ("bet", "set_limit"):
+        given["amount"] = one.min
+    if one.kind == "reroll":
+        given["mask"] = [True] * (one.dice or 0)
+    return _ACTION.validate_json(json.dumps(given))
+
+
+def seat_of(game: Game) -> int | None:
+    allowed = game.legal()
+    return allowed[game.version % len(allowed)].seat
+
+
+def played(made: Table, entries: int) -> Table:
+    """The same table after so many entries, or when its game has ended."""
+    hosted, lines = made.start.hosted, list(made.start.lines)
+    game = hosted.game
+    while len(lines) < entries and game.status == "playing":
+        step = steps.act(game, seat_of(game), next_action(game), made.chain, AT)
+        lines += step.lines
+        game = step.game
+    return replace(made, start=Write(replace(hosted, game=game), tuple(lines)))
+
+
+@pytest.fixture(scope="module")
+def long_games() -> tuple[Table, Table]:
+    """Two tables alike, one just begun and one at its entry 10,000."""
+    return played(table(options=LONG), EARLY), played(table(options=LONG), LATE)
+
+
+def copy_of(made: Table) -> Table:
+    """The same table under an id that no database knows; the store reads no line."""
+    hosted = made.start.hosted
+    game = replace(hosted.game, id=new_game_id(AT, os.urandom))
+    series = replace(hosted.series, id=game.id)
+    return replace(
+        made, start=replace(made.start, hosted=replace(hosted, game=game, series=series))
+    )
+
+
+async def costs(url: str, made: Table, ask: Ask, *, warm: bool) -> Meter:
+    """What one request costs a server that knows the game, or one that has just started."""
+    with metered() as meter:
+        async with opened(url) as store:
+            if warm:
+                await store.game(made.id)
+                await ask(store, made)
+            began = replace(meter, statements=list(meter.statements))
+            await ask(store, made)
+            return Meter(
+                meter.statements[len(began.statements) :],
+                meter.sent - began.sent,
+                meter.fetched - began.fetched,
+            )
+
+
+async def read(store: Store, made: Table) -> None:
+    assert await store.game(made.id) is not None
+
+
+async def read_newest_lines(store: Store, made: Table) -> None:
+    hosted = await store.game(made.id)
+    assert hosted is not None
+    assert len(await store.lines(made.id, hosted.game.version - 5)) == 5
+
+
+async def act(store: Store, made: Table) -> None:
+    await roll(store, made)
+
+
+async def act_with_key(store: Store, made: Table) -> None:
+    await store.change(made.id, anybody, made.roll(), retry())
+
+
+async def act_ten_times_at_once(store: Store, made: Table) -> None:
+    async with one_batch(store):
+        rolls = [asked(store, made, made.roll()) for _ in range(10)]
+    await asyncio.gather(*rolls)
+
+
+async def list_games(store: Store, made: Table) -> None:
+    assert await store.listed(GameFilter("playing"), f"{made.id}~", 1)
+
+
+REQUESTS = [read, read_newest_lines, act, act_with_key, act_ten_times_at_once, list_games]
+
+
+@pytest.mark.parametrize("ask", REQUESTS, ids=lambda ask: ask.__name__)
+@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
+def test_a_request_costs_the_same_at_entry_10_and_at_entry_10000(
+    database_url, long_games, ask, warm
+):
+    async def story():
+        early, late = [copy_of(made) for made in long_games]
+        async with opened(database_url) as store:
+            for made in (early, late):
+                await store.change(made.id, anybody, made.create)
+            assert len(await store.lines(late.id)) == LATE
+        one = await costs(database_url, early, ask, warm=warm)
+        other = await costs(database_url, late, ask, warm=warm)
+        assert other.statements == one.statements
+        assert other.sent <= one.sent + SLACK
+        assert other.fetched <= one.fetched + SLACK
+
+    run(story())
+
+
+def test_a_known_game_is_read_from_an_embedded_database_without_a_statement(tmp_path, long_games):
+    url, made = f"sqlite:///{tmp_path / 'x.db'}", long_games[0]
+
+    async def story():
+        async with opened(url) as store:
+            await store.change(made.id, anybody, made.create)
+        assert (await costs(url, made, read, warm=True)).statements == []
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("ask", "warm", "count"),
+    [
+        (read, True, 1),  # the revision
+        (read, False, 2),  # game, holders
+        (act, True, 3),  # lock; game, entry
+        (act, False, 5),
+        (act_with_key, True, 5),
+        (act_ten_times_at_once, True, 3),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_a_request_takes_few_statements(postgresql_url, long_games, ask, warm, count):
+    async def story():
+        made = copy_of(long_games[0])
+        async with opened(postgresql_url) as store:
+            await store.change(made.id, anybody, made.create)
+        cost = await costs(postgresql_url, made, ask, warm=warm)
+        assert len(cost.statements) == count, cost.statements
+
+    run(story())
+
+
+@pytest.mark.parametrize("ruleset", rules.RULESETS, ids=lambda ruleset: ruleset.key)
+def test_what_is_stored_of_a_game_beside_its_log_does_not_grow(ruleset):
+    """Snapshot and line of an action: bounded, however long the game."""
+    made = table(ruleset.key, options=SLOW[ruleset.key])
+    early, late = played(made, 30), played(made, 1000)
+    assert len(late.start.lines) == 1000 or late.start.hosted.game.status == "finished"
+    sizes = [len(game_row(one.start.hosted)["snapshot"]) for one in (early, late)]
+    assert sizes[1] < sizes[0] + GROWTH
+    longest = [max(map(len, one.start.lines)) for one in (early, late)]
+    assert longest[1] < longest[0] + GROWTH

@@ -1,0 +1,197 @@
+"""A wrong setting stops the start with one line that names it and repeats nothing of it."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import uvicorn
+from typer.testing import CliRunner, Result
+
+from service import cli
+from service.errors import BadSetting
+from service.settings import Settings, read
+from tests.hosted import FINGERPRINT, opened, run
+
+ROOT = Path(__file__).parents[1]
+SECRET = "hunter2"
+KEY = "5a" * 32
+
+# Every setting and values that it can't have; {dir} is an empty directory.
+WRONG = {
+    "host": ["nowhere.invalid", "999.1.1.1", "", "a" * 300, "192.0.2.1"],
+    "port": ["-1", "65536", "http", "80.5", ""],
+    "workers": ["0", "65", "-1", "two", "1.5", "2"],
+    "data_dir": ["{dir}/text", "{dir}/text/data"],
+    "database_url": [
+        "",
+        SECRET,
+        "mysql://ana:hunter2@localhost/x",
+        "postgres://ana:hunter2@localhost/x",
+        "postgresql://ana:hunter2@127.0.0.1:port/x",
+        "postgresql://ana:hunter2@127.0.0.1:1/x",
+        "postgresql://ana:hunter2@x@127.0.0.1:1/x",
+        "postgresql+asyncpg://ana:hunter2@127.0.0.1:1/x",
+        "sqlite:///",
+        "sqlite:///:memory:",
+        "sqlite:///{dir}",
+        "sqlite:///{dir}/text",
+        "sqlite:///{dir}/text/x.db",
+    ],
+    "server_key": ["", SECRET, KEY[1:], KEY + "0", KEY[:-1] + "g", KEY.upper(), "é" * 64],
+    "require_idempotency_key": ["", "perhaps", "2"],
+    "require_version": ["", "perhaps", "2"],
+    "queue_limit": ["0", "100001", "-1", "many"],
+    "sync_heads": ["", "perhaps"],
+    "log_level": ["", "loud", "INFO"],
+}
+# Those that `serve` also takes as options; its parser reads numbers itself.
+OPTIONS = {"host", "port", "workers", "database_url", "data_dir", "log_level"}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    def serve(*_: object, **__: object) -> None:
+        raise AssertionError("a server was started")
+
+    monkeypatch.setattr(uvicorn, "run", serve)
+    for name in os.environ:
+        if name.startswith("CUBILETE_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "text").write_text("no database and no directory")
+    return tmp_path
+
+
+def number(value: str) -> bool:
+    return value.removeprefix("-").isdigit()
+
+
+def serve(*arguments: str, **variables: str) -> Result:
+    return CliRunner().invoke(cli.app, ["serve", *arguments], env=variables)
+
+
+def require_one_line(told: Result, name: str) -> None:
+    assert (told.exit_code, told.stdout) == (2, ""), told.stderr
+    assert told.stderr.startswith("cubilete: ")
+    assert told.stderr.endswith("\n")
+    assert len(told.stderr.splitlines()) == 1
+    assert f"CUBILETE_{name.upper()}" in told.stderr
+    assert SECRET not in told.stderr
+
+
+CASES = [(name, value) for name, values in WRONG.items() for value in values]
+# What the command line's own parser refuses, or takes for an option that was not given.
+PARSED = {
+    (name, value) for name, value in CASES if name in ("port", "workers") and not number(value)
+}
+
+
+def test_every_setting_has_values_that_it_cannot_have():
+    assert WRONG.keys() == Settings.model_fields.keys()
+
+
+@pytest.mark.parametrize(("name", "value"), CASES)
+def test_a_wrong_variable_is_told_in_one_line(home, name, value):
+    variables = {"CUBILETE_DATA_DIR": f"{home}/data", f"CUBILETE_{name.upper()}": value}
+    told = serve(**{variable: text.format(dir=home) for variable, text in variables.items()})
+    require_one_line(told, name)
+    if len(value) > 3 and "{dir}" not in value:  # which file it is may be told
+        assert value not in told.stderr.replace("sqlite:///path", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [case for case in CASES if case[0] in OPTIONS and case not in PARSED]
+)
+def test_a_wrong_option_is_told_in_one_line(home, name, value):
+    option = f"--{name.replace('_', '-')}={value.format(dir=home)}"
+    require_one_line(serve(option, CUBILETE_DATA_DIR=f"{home}/data"), name)
+
+
+@pytest.mark.parametrize(("name", "value"), sorted(PARSED))
+def test_an_option_that_is_no_number_is_a_usage_error(name, value):
+    told = serve(f"--{name}", value)
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert f"Invalid value for '--{name}'" in told.stderr
+
+
+def test_an_option_goes_before_its_variable(monkeypatch):
+    monkeypatch.setenv("CUBILETE_PORT", "1234")
+    assert read(port=99).port == 99
+    assert read(port=None).port == 1234
+
+
+def test_an_address_that_is_taken_is_told_in_one_line(home):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        told = serve(CUBILETE_DATA_DIR=f"{home}/data", CUBILETE_PORT=str(taken.getsockname()[1]))
+    require_one_line(told, "port")
+
+
+def test_a_key_file_that_others_can_read_is_told_in_one_line(home):
+    for name in ("server.key", "signing.keys"):
+        (home / name).write_text(KEY)
+        (home / name).chmod(0o644)
+        told = serve(CUBILETE_DATA_DIR=str(home))
+        assert (told.exit_code, len(told.stderr.splitlines())) == (2, 1)
+        assert KEY not in told.stderr
+        assert "chmod 600" in told.stderr
+        (home / name).unlink()
+
+
+def test_a_database_of_another_key_is_told_in_one_line(home):
+    url = f"sqlite:///{home}/x.db"
+
+    async def story():
+        async with opened(url) as store:
+            await store.ready()
+
+    run(story())
+    told = serve(CUBILETE_DATA_DIR=str(home), CUBILETE_DATABASE_URL=url, CUBILETE_SERVER_KEY=KEY)
+    require_one_line(told, "server_key")
+    assert FINGERPRINT.hex() not in told.stderr
+    assert KEY not in told.stderr
+
+
+@pytest.mark.parametrize("command", [["openapi"], ["db", "current"], ["db", "upgrade"]])
+def test_every_command_tells_a_wrong_setting_in_one_line(command):
+    told = CliRunner().invoke(cli.app, command, env={"CUBILETE_PORT": SECRET})
+    require_one_line(told, "port")
+
+
+def test_the_settings_never_show_the_server_key(monkeypatch):
+    monkeypatch.setenv("CUBILETE_SERVER_KEY", KEY)
+    settings = read()
+    assert settings.server_key is not None
+    assert settings.server_key.get_secret_value() == KEY
+    assert KEY not in f"{settings} {settings!r} {settings.model_dump()}"
+    with pytest.raises(BadSetting) as refused:
+        read(port=-1)
+    assert KEY not in str(refused.value)
+
+
+def test_without_any_setting_an_embedded_database_is_used():
+    settings = read()
+    assert (settings.host, settings.port, settings.workers) == ("127.0.0.1", 8000, 1)
+    assert settings.database == "sqlite:///data/cubilete.db"
+    assert read(data_dir="/elsewhere").database == "sqlite:////elsewhere/cubilete.db"
+
+
+def test_a_real_process_tells_it_too(home):
+    known = {name: text for name, text in os.environ.items() if "CUBILETE" not in name}
+    done = subprocess.run(
+        [sys.executable, "-m", "service", "serve", "--data-dir", str(home / "text")],
+        cwd=ROOT,
+        env=known,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"cubilete: CUBILETE_DATA_DIR: {home}/text")
+    assert len(done.stderr.splitlines()) == 1
