@@ -104,10 +104,16 @@ class Creator:
 
 
 class Actor:
-    """Rolls and holds by turns, at one table after another; holds only where that is legal."""
+    """Rolls and holds by turns, at one table after another; holds only where that is legal, or
+    (``holds`` is false) never, so that no game comes nearer to its end."""
 
     def __init__(
-        self, tables: Sequence[Table], *, keyed: bool = False, receipt: bool = True
+        self,
+        tables: Sequence[Table],
+        *,
+        keyed: bool = False,
+        receipt: bool = True,
+        holds: bool = True,
     ) -> None:
         more = "" if receipt else "Prefer: receipt=no\r\n"
         self._asked = [
@@ -117,6 +123,7 @@ class Actor:
         self._turn = -1
         self._key = os.urandom(12).hex().encode() if keyed else None
         self._numbers = count()
+        self._holds = holds
 
     def request(self) -> bytes | None:
         self._turn = (self._turn + 1) % len(self._asked)
@@ -127,6 +134,8 @@ class Actor:
 
     def answered(self, answer: bytes) -> None:
         _require(answer, b"200")
+        if not self._holds:
+            return
         legal = answer.find(b'"legal_actions"')
         may_hold = answer.find(b'"hold"', legal, answer.find(b"]", legal)) > 0
         rolled = self._kinds[self._turn] == b"roll"
@@ -196,6 +205,7 @@ PLAYERS: Final[dict[str, Callable[[Sequence[Table]], Player]]] = {
     "act": Actor,
     "act-keyed": lambda tables: Actor(tables, keyed=True),
     "act-plain": lambda tables: Actor(tables, receipt=False),
+    "roll": lambda tables: Actor(tables, holds=False),
     "read": Reader,
     "read-304": Refresher,
 }

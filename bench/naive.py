@@ -54,6 +54,7 @@ class Game(Base):
     version: Mapped[int]
     host_hash: Mapped[bytes]
     root: Mapped[bytes]
+    setup: Mapped[str]
     snapshot: Mapped[str]
 
 
@@ -152,7 +153,8 @@ async def create_game(opened: Opened) -> dict[str, Any]:
     step = step.then(steps.start(step.game, chain, at))
     token = keys.new_token("host", os.urandom)
     async with opened.begin():
-        row = Game(id=game_id, host_hash=keys.token_hash(token), root=root)
+        setup = json.dumps(step.game.setup.to_json())
+        row = Game(id=game_id, host_hash=keys.token_hash(token), root=root, setup=setup)
         _write(opened, row, step)
     return {"game": {"id": game_id}, "tokens": {"host": token, "seats": []}}
 
@@ -177,7 +179,8 @@ async def act(
         sent = keys.token_hash(authorization.removeprefix("Bearer "))
         if not keys.same(sent, row.host_hash):
             raise HTTPException(401)
-        game = games.load(json.loads(row.snapshot))
+        setup = games.Setup.from_json(json.loads(row.setup))
+        game = games.load(id, setup, json.loads(row.snapshot))
         if id not in chains:
             chains[id] = KeyChain(row.root, game.setup.throws_max)
         step = steps.act(game, game.to_act()[0], _ACTIONS[action.kind], chains[id], _now())

@@ -262,10 +262,9 @@ def _throw(made: Mapping[str, Any]) -> Throw:
 
 
 def dump(game: Game) -> dict[str, Any]:
-    """The game as JSON values: what is stored beside the log so that nobody needs to fold it."""
+    """The game as JSON values, but for its id and setup, which never change: what is stored beside
+    the log so that nobody needs to fold it."""
     return {
-        "id": game.id,
-        "setup": game.setup.to_json(),
         "version": game.version,
         "head": game.head.hex(),
         "at": game.at,
@@ -282,12 +281,11 @@ def dump(game: Game) -> dict[str, Any]:
     }
 
 
-def load(dumped: Mapping[str, Any]) -> Game:
+def load(game_id: str, setup: Setup, dumped: Mapping[str, Any]) -> Game:
     """The game that ``dump`` gave."""
-    setup = Setup.from_json(dumped["setup"])
     outcome, state = dumped["outcome"], dumped["state"]
     return Game(
-        id=dumped["id"],
+        id=game_id,
         setup=setup,
         version=dumped["version"],
         head=bytes.fromhex(dumped["head"]),

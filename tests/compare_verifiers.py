@@ -25,7 +25,7 @@ Lines: TypeAlias = list[bytes]
 Given: TypeAlias = dict[str, Any]
 
 _BYTES: Final = 2  # copies of each game with a byte changed
-_VALUES: Final = (
+_VALUES: Final[tuple[Any, ...]] = (
     None, True, False, 0, 1, -1, 7, 64, 65, 2**16, 2**32, 2**53 - 1, "", "d6", "0", "0" * 64,
     "F" * 64, "bot", "sealed", "finished", [], {}, [1], ["d6"], {"kind": "x"}, "\u202e\x7f",
 )  # fmt: skip
@@ -64,7 +64,7 @@ def compare(count: int, number: int, progress: Callable[[str], None] = lambda _:
             counts.games[key] += 1
             counts.modes[mode] += 1
             for kind, data, given in _cases(random, log):
-                report = _agreed(other, data, given)
+                report = agreed(other, data, given)
                 counts.kinds[kind] += 1
                 counts.verdicts[report.failure.code if report.failure else "ok"] += 1
                 if kind == "log":
@@ -78,7 +78,7 @@ def compare(count: int, number: int, progress: Callable[[str], None] = lambda _:
     return counts
 
 
-def _agreed(other: JavaScriptVerifier, data: bytes, given: Given) -> verify.Report:
+def agreed(other: JavaScriptVerifier, data: bytes, given: Given) -> verify.Report:
     """The report, once both have come to the same one."""
     other.ask(data, given)
     report = verify.verify(data, **given)

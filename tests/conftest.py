@@ -1,7 +1,7 @@
 """Fixtures that all floors share, and the rule that CI allows no skip."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import httpx
 import pytest
@@ -33,7 +33,9 @@ def api(server: Server) -> Iterator[httpx.Client]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> object:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """With CUBILETE_TESTS_NO_SKIP set a skipped test fails: CI installs what tests need."""
     report: pytest.TestReport = yield
     if (

@@ -118,16 +118,16 @@ def pip_server() -> Iterator[PipServer]:
 
 
 class Databases:
-    """The databases that a test run has on one server: one at the head, and one that is emptied
-    for every test that asks for it."""
+    """The databases that a test run has on one server: some at the head, which belong to one
+    server key each, and one that is emptied for every test that asks for it."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._made: dict[str, str] = {}
 
-    def migrated(self) -> str:
-        known = "migrated" in self._made
-        url = self._database("migrated")
+    def migrated(self, purpose: str = "store") -> str:
+        known = purpose in self._made
+        url = self._database(purpose)
         if not known:
             upgrade(url)
         return url
@@ -175,12 +175,19 @@ def _databases(kind: str, request: pytest.FixtureRequest) -> Databases:
     return found
 
 
+def migrated_url(
+    kind: str, request: pytest.FixtureRequest, directory: Path, purpose: str = "store"
+) -> str:
+    """A database at the head of its migrations; SQLite's is a file in the directory."""
+    if kind == "sqlite":
+        return f"sqlite:///{directory / 'cubilete.db'}"
+    return _databases(kind, request).migrated(purpose)
+
+
 @pytest.fixture(params=DATABASES)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database at the head of its migrations."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'cubilete.db'}"
-    return _databases(request.param, request).migrated()
+    return migrated_url(request.param, request, tmp_path)
 
 
 @pytest.fixture(params=DATABASES)

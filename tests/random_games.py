@@ -3,7 +3,7 @@ same games again."""
 
 from collections.abc import Iterator
 from random import Random
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 from service import rules, steps
 from service.dice import client_commit, pseudonym
@@ -65,7 +65,7 @@ def random_game(number: int, seed: int) -> tuple[str, SeedMode, bytes]:
     seats, options = table(ruleset, random)
     end = one_of(random, _ENDS)
     name = f"{number}" + "".join(one_of(random, _ID) for _ in range(random.randrange(50)))
-    played = _Odd.created(name, ruleset, seats, options, mode, random)
+    played = cast(_Odd, _Odd.created(name, ruleset, seats, options, mode, random))
     played.seat_all()
     if end == "void":
         played.take(steps.void(played.game, played.chain, played.at, "host"))

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import httpx
 
@@ -27,6 +27,8 @@ def free_port() -> int:
 class Server:
     """``cubilete serve`` over one data directory; may be killed and started again."""
 
+    command: tuple[str, ...] = (sys.executable, "-m", "service")
+
     def __init__(self, data_dir: Path, **variables: str) -> None:
         self.data_dir = data_dir
         self.port = free_port()
@@ -35,12 +37,12 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self.log = data_dir / "server.log"
 
-    def start(self) -> "Server":
+    def start(self) -> Self:
         self.data_dir.mkdir(parents=True, exist_ok=True)
         known = {name: text for name, text in os.environ.items() if "CUBILETE" not in name}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "service", "serve"],
+                [*self.command, "serve"],
                 cwd=_ROOT,
                 env={
                     **known,
@@ -85,7 +87,7 @@ class Server:
         # Plain HTTP: reading the machine's certificates would cost more than most tests.
         return httpx.Client(base_url=self.url, timeout=30, verify=False, **options)
 
-    def __enter__(self) -> "Server":
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(

@@ -119,7 +119,7 @@ def check_between_moves(game: Game, chips: int | None) -> None:
 
 
 def check_snapshot(game: Game) -> None:
-    assert games.load(json.loads(json.dumps(games.dump(game)))) == game
+    assert games.load(game.id, game.setup, json.loads(json.dumps(games.dump(game)))) == game
 
 
 def check_log(played: Played) -> None:

@@ -1,5 +1,7 @@
 """Games before they are played: created, joined, left, renamed, started, called off."""
 
+import json
+
 import httpx
 import pytest
 
@@ -140,6 +142,22 @@ def test_all_wrong_fields_are_told_at_once(api):
 def test_a_wrong_bound_is_told_with_the_bound(api):
     answer = api.post("/v1/games", json=new_game(names=["a" * 41, "Ben"]))
     assert "40" in answer.json()["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize(
+    "media",
+    [
+        "application/json",
+        "Application/JSON",
+        "application/json; charset=utf-8",
+        'application/json;charset="UTF-8"',
+        "application/json;",
+    ],
+)
+def test_json_in_utf_8_is_read_however_it_is_announced(api, media):
+    content = json.dumps(new_game(names=["José", None]), ensure_ascii=False).encode()
+    answer = api.post("/v1/games", content=content, headers={"Content-Type": media})
+    assert answer.json()["game"]["players"][0]["name"] == "José"
 
 
 def test_an_unknown_ruleset_is_not_found(api):

@@ -84,6 +84,23 @@ def test_head_is_answered_as_get_without_the_body(api):
             assert asked.headers.get(name) == got.headers.get(name)
 
 
+def test_no_answer_lets_a_browser_guess_or_run_anything(client):
+    table = create(client)
+    seen = {"If-None-Match": f'"{table.created["version"]}"'}
+    for answer in (
+        client.get(table.path),
+        client.get(table.path, headers=seen),
+        client.get("/nothing"),
+        client.put(table.path),
+        client.get(f"{table.path}/log", headers={"Accept": "application/jsonl"}),
+        client.head("/livez"),
+    ):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert "server" not in answer.headers
+
+
 # --- lists --------------------------------------------------------------------------------------
 
 

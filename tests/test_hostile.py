@@ -314,6 +314,8 @@ TRANSPORT = {
     b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}%s" % C,
     "a negative length": b"POST /v1/games HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n{}",
     "a length with a sign": b"POST /v1/games HTTP/1.1\r\nHost: x\r\nContent-Length: +2\r\n\r\n{}",
+    "no host": b"GET /v1/games HTTP/1.1\r\nConnection: close\r\n\r\n",
+    "two hosts": b"GET /v1/games HTTP/1.1\r\nHost: x\r\nHost: %s\r\nConnection: close\r\n\r\n" % C,
     "a length that is none": b"POST /v1/games HTTP/1.1\r\nHost: x\r\nContent-Length: %s\r\n\r\n{}"
     % C,
     "a length beyond 2**64": b"POST /v1/games HTTP/1.1\r\nHost: x\r\n"
@@ -529,6 +531,37 @@ def test_whatever_is_uploaded_as_a_record_gets_a_verdict_or_a_refusal(server, bo
     assert answer.status in (200, 400, 422), answer.wire[:500]
     assert answer.status != 200 or answer.json()["ok"] is False
     assert C not in answer.wire.lower()
+
+
+CREATIONS = {
+    "an unknown ruleset": {"ruleset": CANARY},
+    "an unknown option": {"options": {CANARY: 1}},
+    "a wrong option": {"options": {"target": CANARY}},
+    "a wrong choice": {"options": {"finish": CANARY}},
+    "options in options": {"options": {"target": {CANARY: CANARY}}},
+    "an unknown mode": {"ruleset": "dados-puercos", "options": {"mode": CANARY}},
+    "an unknown option of a mode": {"ruleset": "dados-puercos", "options": {CANARY: "turns"}},
+    "an unknown format": {"ruleset": "dice-duel", "options": {"format": {CANARY: 1}}},
+    "a wrong format": {"ruleset": "dice-duel", "options": {"format": {"best_of": CANARY}}},
+    "a wrong deck": {
+        "ruleset": "dice-duel",
+        "options": {"penalty": {"kind": "truth", "deck": [f"{CANARY}\u202e"]}},
+    },
+    "an unknown end": {"ruleset": "heaven-and-nine", "options": {"end": {CANARY: 1}}},
+    "a wrong end": {"ruleset": "heaven-and-nine", "options": {"end": {"rounds": CANARY}}},
+    "an unknown field of a seat": {"seats": [{CANARY: 1}, {}]},
+    "a wrong name": {"seats": [{"name": f"{CANARY}\u200b"}, {}]},
+    "a wrong visibility": {"visibility": CANARY},
+    "a wrong seed mode": {"seed_mode": CANARY},
+    "a wrong seed": {"seed_mode": "practice", "seed": CANARY},
+}
+
+
+@pytest.mark.parametrize("change", CREATIONS.values(), ids=CREATIONS.keys())
+def test_a_creation_that_is_refused_repeats_nothing(server, table, change):
+    body = json.dumps(new_game("pig", [None, None]) | change).encode()
+    status = 404 if change.get("ruleset") == CANARY else 422
+    refused(table, server, wire("POST", "/v1/games", [JSON], body), status, None)
 
 
 NAMES = {

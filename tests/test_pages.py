@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from itertools import count
 from pathlib import Path
 
 import httpx
@@ -234,13 +235,16 @@ def test_the_licences_of_vendored_code_go_with_it(client: httpx.Client) -> None:
 # --- the two languages ----------------------------------------------------------------------------
 
 
+def template(literal: str) -> str:
+    """What stands in a template literal, its values numbered."""
+    number = count()
+    return re.sub(r"\$\{[^{}]*\}", lambda _: f"{{{next(number)}}}", literal)
+
+
 def sentences() -> set[str]:
     """The templates of all that the verifier says, as its source spells them."""
-    found = set()
-    for literal in re.findall(r"[ (]say`([^`]*)`", read("verify.js").partition("*/\n\nimport")[2]):
-        count = iter(range(100))
-        found.add(re.sub(r"\$\{(?:[^{}])*\}", lambda _: f"{{{next(count)}}}", literal))
-    return found
+    code = read("verify.js").partition("*/\n\nimport")[2]
+    return {template(literal) for literal in re.findall(r"[ (]say`([^`]*)`", code)}
 
 
 def texts() -> dict[str, dict[str, dict[str, str]]]:

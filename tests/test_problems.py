@@ -219,6 +219,23 @@ def test_a_method_that_a_resource_does_not_take_is_told_with_those_it_takes(clie
         assert answer.headers["allow"] == allowed
 
 
+@pytest.mark.parametrize("hosts", [[], ["a", "b"], ["a", "a"]], ids=["none", "two", "twice"])
+def test_a_request_has_one_host(server, hosts):
+    lines = "".join(f"Host: {host}\r\n" for host in hosts)
+    for method in ("GET", "POST"):
+        data = f"{method} /v1/games HTTP/1.1\r\n{lines}Connection: close\r\n\r\n"
+        answer = exchange(server, data.encode())
+        assert (answer.status, answer.json()["code"]) == (400, "malformed_request")
+    assert exchange(server, b"GET /livez HTTP/1.0\r\n\r\n").status == 200
+
+
+def test_a_401_tells_a_token_that_is_unknown_from_none(client):
+    path = f"{create(client).path}/start"
+    assert client.post(path).headers["www-authenticate"] == "Bearer"
+    answer = client.post(path, headers={"Authorization": "Bearer x"})
+    assert answer.headers["www-authenticate"] == 'Bearer error="invalid_token"'
+
+
 # --- faults of ours -----------------------------------------------------------------------------
 
 

@@ -13,9 +13,10 @@ export function checkVectors(fairDice, vectors) {
 
   /** All keys of a chain by number, the root last. */
   const chainOf = (root, length) => {
-    const keys = [bytesOf(root)];
+    const keys = [];
+    keys[length] = bytesOf(root);
     for (let number = length; number > 0; number--) {
-      keys.unshift(fairDice.chainKey(number, keys[0]));
+      keys[number - 1] = fairDice.chainKey(number, keys[number]);
     }
     return keys;
   };

@@ -22,6 +22,8 @@ def upgrade() -> None:
         sa.Column("series_number", sa.Integer(), nullable=False),
         sa.Column("host_hash", sa.LargeBinary(32), nullable=False),
         sa.Column("audit", sa.String(8), nullable=True),
+        sa.Column("next_game", sa.String(64), nullable=True),
+        sa.Column("setup", sa.Text(), nullable=False),
         sa.Column("snapshot", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_game"),
         sa.UniqueConstraint("commitment", name="uq_game_commitment"),

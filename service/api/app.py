@@ -24,6 +24,7 @@ from service.api import (
     web,
 )
 from service.api.house import open_house
+from service.api.lane import ActionLane
 from service.api.metrics import Metrics
 from service.api.transport import Transport
 from service.errors import Refusal, Unavailable
@@ -55,6 +56,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.key_needed = settings.require_idempotency_key
     app.state.version_needed = settings.require_version
     app.state.metrics = measured
+    app.add_middleware(ActionLane)  # inside of what holds for every answer
     app.add_middleware(Transport)
     for routes in (catalogue, games, seats, play, record, audits, operations, metrics, web):
         app.include_router(routes.router)
@@ -71,8 +73,7 @@ async def _refused(request: Request, refusal: Exception) -> Response:
 
 
 async def _unavailable(request: Request, error: Exception) -> Response:
-    seconds = str(cast(Unavailable, error).retry_after_s)
-    return problems.problem(request, problems.Busy(), {"retry-after": seconds})
+    return problems.unavailable(request, cast(Unavailable, error))
 
 
 async def _http(request: Request, error: Exception) -> Response:

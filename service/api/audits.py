@@ -14,7 +14,10 @@ from service.api.reading import query, read_body
 from service.auditor import Finding, examine
 
 _LIMIT: Final = 8 * 1024 * 1024
-_MEDIA: Final = ("application/json", "application/jsonl", "application/x-ndjson")
+_LINES: Final = {
+    media: {"schema": {"type": "string"}} for media in ("application/jsonl", "application/x-ndjson")
+}
+_MEDIA: Final = ("application/json", *_LINES)
 _AT_ONCE = asyncio.Semaphore(1)
 
 router = APIRouter(prefix="/v1", tags=["record"])
@@ -22,7 +25,7 @@ router = APIRouter(prefix="/v1", tags=["record"])
 
 @router.post(
     "/audits",
-    openapi_extra=asks("AuditRecord", change=False),
+    openapi_extra=asks("AuditRecord", change=False, media=_LINES),
     responses=answers(
         200,
         shapes.AuditReport,

@@ -63,11 +63,12 @@ def asks(
     token: bool = False,
     anybody: bool = False,
     change: bool = True,
+    media: Mapping[str, Any] = {},
     query: Iterable[Mapping[str, Any]] = (),
     cached: bool = False,
 ) -> dict[str, Any]:
-    """What a route reads besides its path: a body, a token (which ``anybody`` may leave out),
-    headers, a query."""
+    """What a route reads besides its path: a body (as JSON or one of the other ``media``), a token
+    (which ``anybody`` may leave out), headers, a query."""
     told: dict[str, Any] = {"parameters": list(query)}
     if change:
         told["parameters"] += [_KEY, _PREFER, *([_IF_MATCH] if token else [])]
@@ -79,7 +80,7 @@ def asks(
         schema = {"$ref": REFERENCE.format(model=request)}
         told["requestBody"] = {
             "required": not optional,
-            "content": {"application/json": {"schema": schema}},
+            "content": {"application/json": {"schema": schema}, **media},
         }
     return told
 

@@ -20,6 +20,7 @@ from service.errors import (
     NotFound,
     Refusal,
     SeedRefused,
+    Unavailable,
     Unreadable,
 )
 from service.rules.base import Text
@@ -28,6 +29,12 @@ MEDIA_TYPE: Final = "application/problem+json"
 _LANGUAGE: Final = re.compile(
     r"\s*([a-z]{1,8}|\*)(?:-[a-z0-9-]*)?\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*", re.I
 )
+
+
+class MalformedRequest(Refusal):
+    """The HTTP request does not say for which host it is, or says it more than once."""
+
+    code = "malformed_request"
 
 
 class BodyTooLarge(Refusal):
@@ -67,6 +74,7 @@ class Busy(Refusal):
 
 
 STATUS: Final[Mapping[str, int]] = {
+    "malformed_request": 400,
     "unreadable_body": 400,
     "precondition_malformed": 400,
     "token_missing": 401,
@@ -144,9 +152,15 @@ def problem(
         **(headers or {}),
     }
     if status == 401:
-        sent["www-authenticate"] = "Bearer"
+        unknown = refusal.code != "token_missing"
+        sent["www-authenticate"] = 'Bearer error="invalid_token"' if unknown else "Bearer"
     body = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
     return Response(body, status, sent, MEDIA_TYPE)
+
+
+def unavailable(request: Request, error: Unavailable) -> Response:
+    """The answer when the store can't take a request now."""
+    return problem(request, Busy(), {"retry-after": str(error.retry_after_s)})
 
 
 def _detail(spoken: str, refusal: Refusal, detail: Text) -> str:

@@ -531,10 +531,15 @@ class Problem(Model):
     detail: str
     errors: tuple[FieldProblem, ...] = Field((), description="invalid_input: every wrong field.")
     reason: str | None = Field(None, description="What exactly was refused: a stable code.")
-    version: int | None = Field(None, description="stale_version: the version now.")
+    version: int | None = Field(
+        None, description="stale_version, version_not_found: the version now."
+    )
     entries: tuple[EntryShape, ...] = Field((), description="stale_version: the entries missed.")
     legal_actions: tuple[LegalActionShape, ...] = Field((), description="What may be done now.")
     to_act: tuple[int, ...] = Field((), description="not_your_turn: whom the game waits for.")
-    seats: tuple[int, ...] = Field((), description="seats_open: the seats that are open.")
+    seats: tuple[int, ...] = Field(
+        (), description="seats_open: the seats that are open; seeds_missing: whose seed is missing."
+    )
+    sealed: bool | None = Field(None, description="seeds_missing: whether the roster is closed.")
     game: str | None = Field(None, description="rematch_exists: the id of the rematch.")
     limit: int | None = Field(None, description="body_too_large: the most bytes that are read.")

@@ -6,6 +6,13 @@ from typing import Final
 from service.rules.base import Text
 
 PROBLEMS: Final[Mapping[str, tuple[Text, Text]]] = {
+    "malformed_request": (
+        Text("Petición mal formada", "Malformed request"),
+        Text(
+            "La petición debe llevar una cabecera Host, y solo una.",
+            "The request must have one Host header, and only one.",
+        ),
+    ),
     "unreadable_body": (
         Text("Cuerpo ilegible", "Unreadable body"),
         Text("El cuerpo no se puede leer.", "The body can't be read."),

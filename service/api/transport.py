@@ -8,6 +8,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api import problems
+from service.errors import Refusal
 
 _DEFAULTS: Final = {
     "cache-control": "no-store",
@@ -31,16 +32,27 @@ class Transport:
             return
         answer = _Answer(send, only_head=scope["method"] == "HEAD")
         routed = {**scope, "method": "GET"} if answer.only_head else scope
+        refusal: Refusal | None = None
         try:
-            await self._app(routed, receive, answer.send)
+            if _has_one_host(scope):
+                await self._app(routed, receive, answer.send)
+            else:
+                refusal = problems.MalformedRequest()
         except ClientDisconnect:
             return  # nobody is left to be told
         except Exception:
             if answer.started:
                 raise
             _log.exception("a request failed")
-            told = problems.problem(Request(scope), problems.Internal())
-            await told(scope, receive, answer.send)
+            refusal = problems.Internal()
+        if refusal is not None:
+            await problems.problem(Request(scope), refusal)(scope, receive, answer.send)
+
+
+def _has_one_host(scope: Scope) -> bool:
+    """As HTTP/1.1 demands it: whoever reads another one of two is led elsewhere."""
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    return len(hosts) == 1 or bool(not hosts and scope["http_version"] == "1.0")
 
 
 class _Answer:

@@ -112,7 +112,7 @@ class Batch:
         changed = self.changed()
         new = [hosted for hosted in changed if hosted.game.id not in self._stored]
         moved = [hosted for hosted in changed if hosted.game.id in self._stored]
-        _insert(connection, tables.game, [records.game_row(hosted) for hosted in new])
+        _insert(connection, tables.game, [records.new_row(hosted) for hosted in new])
         salts = [{"game_id": hosted.game.id, "salt": hosted.salt} for hosted in new]
         _insert(connection, tables.root_salt, salts)
         self._move(connection, moved)
@@ -130,12 +130,14 @@ class Batch:
         """Compare and set: what was read must still stand."""
         if not moved:
             return
-        rows = []
-        for hosted in moved:
-            row = records.game_row(hosted)
-            row["at_id"] = row.pop("id")
-            row["at_revision"] = self._stored[hosted.game.id]
-            rows.append(row)
+        rows = [
+            {
+                **records.moved_row(hosted),
+                "at_id": hosted.game.id,
+                "at_revision": self._stored[hosted.game.id],
+            }
+            for hosted in moved
+        ]
         if connection.execute(_MOVE, rows).rowcount != len(rows):
             raise Moved
 

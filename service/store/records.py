@@ -1,50 +1,57 @@
 """Between rows and games: the one place that knows how a game lies in its tables."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import orjson
 from sqlalchemy import RowMapping
 
 from service import game as games
 from service.store.change import Answer, Holder, HostedGame, Retry, Series
 
 
-def game_row(hosted: HostedGame) -> dict[str, Any]:
-    """The row of table ``game``."""
-    game, series = hosted.game, hosted.series
-    practice = game.setup.seed_mode == "practice"
+def new_row(hosted: HostedGame) -> dict[str, Any]:
+    """The row of table ``game``, whole."""
+    setup, series = hosted.game.setup, hosted.series
+    practice = setup.seed_mode == "practice"
     return {
-        "id": game.id,
-        "revision": hosted.revision,
-        "version": game.version,
-        "status": game.status,
-        "ruleset": game.ruleset.key,
-        "open_seats": len(game.open_seats()),
+        "id": hosted.game.id,
+        "ruleset": setup.ruleset.key,
         "visibility": hosted.visibility,
-        "commitment": None if practice else game.setup.commitment,
+        "commitment": None if practice else setup.commitment,
         "series_id": series.id,
         "series_number": series.number,
         "host_hash": hosted.host_hash,
-        "audit": hosted.audit,
-        "snapshot": _snapshot(hosted),
+        "setup": _json(
+            {
+                **setup.to_json(),
+                "hotseat": hosted.hotseat,
+                "start_when_full": hosted.start_when_full,
+                "created_at": hosted.created_at,
+                "tally": series.tally,
+            }
+        ),
+        **moved_row(hosted),
     }
 
 
-def _snapshot(hosted: HostedGame) -> str:
-    series = hosted.series
-    return json.dumps(
-        {
-            "game": games.dump(hosted.game),
-            "hotseat": hosted.hotseat,
-            "start_when_full": hosted.start_when_full,
-            "created_at": hosted.created_at,
-            "tally": series.tally,
-            "next_game": series.next_game,
-        },
-        separators=(",", ":"),
-        ensure_ascii=False,
-    )
+def moved_row(hosted: HostedGame) -> dict[str, Any]:
+    """The columns of table ``game`` that a change may change."""
+    game = hosted.game
+    return {
+        "revision": hosted.revision,
+        "version": game.version,
+        "status": game.status,
+        "open_seats": len(game.open_seats()),
+        "audit": hosted.audit,
+        "next_game": hosted.series.next_game,
+        "snapshot": _json(games.dump(game)),
+    }
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
 
 
 def holder_rows(hosted: HostedGame) -> list[dict[str, Any]]:
@@ -73,8 +80,8 @@ def entry_rows(hosted: HostedGame, lines: Sequence[bytes]) -> list[dict[str, Any
 
 def hosted_game(row: RowMapping, holders: Sequence[RowMapping]) -> HostedGame:
     """The game of its row (with ``salt`` joined to it) and of its rows in ``holder``."""
-    snapshot: Mapping[str, Any] = json.loads(row["snapshot"])
-    game = games.load(snapshot["game"])
+    setup = json.loads(row["setup"])
+    game = games.load(row["id"], games.Setup.from_json(setup), json.loads(row["snapshot"]))
     held: list[Holder | None] = [None] * game.setup.seats
     for one in holders:
         held[one["seat"]] = Holder(one["name"], one["salt"], one["token_hash"])
@@ -83,15 +90,12 @@ def hosted_game(row: RowMapping, holders: Sequence[RowMapping]) -> HostedGame:
         holders=tuple(held),
         host_hash=row["host_hash"],
         salt=row["salt"],
-        hotseat=snapshot["hotseat"],
+        hotseat=setup["hotseat"],
         visibility=row["visibility"],
-        start_when_full=snapshot["start_when_full"],
-        created_at=snapshot["created_at"],
+        start_when_full=setup["start_when_full"],
+        created_at=setup["created_at"],
         series=Series(
-            row["series_id"],
-            row["series_number"],
-            tuple(snapshot["tally"]),
-            snapshot["next_game"],
+            row["series_id"], row["series_number"], tuple(setup["tally"]), row["next_game"]
         ),
         audit=row["audit"],
         revision=row["revision"],

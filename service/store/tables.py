@@ -28,8 +28,9 @@ metadata = MetaData(
 
 _UNAUDITED = text("status = 'finished' AND audit IS NULL")
 
-# The snapshot holds the game after its entry `version`; the columns beside it repeat what is
-# searched for. `commitment` is null for practice games, whose roots are no secret.
+# `setup` holds what never changes of a game, `snapshot` the game after its entry `version`; the
+# columns beside them repeat what is searched for. `commitment` is null for practice games, whose
+# roots are no secret.
 game = Table(
     "game",
     metadata,
@@ -45,6 +46,8 @@ game = Table(
     Column("series_number", Integer, nullable=False),
     Column("host_hash", LargeBinary(32), nullable=False),
     Column("audit", String(8)),
+    Column("next_game", String(64)),
+    Column("setup", Text, nullable=False),
     Column("snapshot", Text, nullable=False),
     UniqueConstraint("series_id", "series_number"),
     Index("ix_game_listing", "visibility", "status", "ruleset", "id"),

@@ -754,22 +754,45 @@ def test_without_throws_a_lost_bet_is_split() -> None:
 # --- options ------------------------------------------------------------------------------------
 
 
-def test_the_default_mode_is_points_to_69_with_one_die_for_honour() -> None:
-    options: Any = DADOS.parse_options({}, 2)
-    assert (options.mode, options.dice, options.target, options.stake) == ("points", 1, 69, 0)
-    assert table(mode="rounds").options.target == 300
-    assert session().options.stake is None
+THROWN = {
+    "bankroll": 100,
+    "lone_six": "bank",
+    "double_six": "turn",
+    "triple_six": "score",
+    "double_counts": "throw",
+    "doubles_force": False,
+    "starter": "roll",
+    "hold_before_roll": False,
+}
+RACE = {**THROWN, "stake": 0, "finish": "at_once", "auto_hold": False}
+DEFAULTS = [
+    ({}, {**RACE, "mode": "points", "dice": 1, "target": 69}),
+    (
+        {"mode": "rounds"},
+        {**RACE, "mode": "rounds", "target": 300, "rounds_per_die": 3, "max_dice": 3},
+    ),
+    (
+        {"mode": "turns"},
+        {
+            **THROWN,
+            "mode": "turns",
+            "dice": 1,
+            "bets": 10,
+            "stake": None,
+            "tie": "split",
+            "all_bust": "carry",
+            "rotate_starter": True,
+            "lone_six_loses_bet": False,
+        },
+    ),
+]
 
 
-def test_options_of_another_mode_are_not_shown() -> None:
-    shown = {
-        mode: set(DADOS.parse_options({"mode": mode}, 2).model_dump())
-        for mode in ("points", "turns", "rounds")
-    }
-    assert "dice" not in shown["rounds"]
-    assert "target" not in shown["turns"]
-    assert "bets" not in shown["points"] | shown["rounds"]
-    assert not {"rounds_per_die", "max_dice"} & (shown["points"] | shown["turns"])
+@pytest.mark.parametrize(("options", "defaults"), DEFAULTS)
+def test_the_first_value_of_an_option_is_its_default(
+    options: dict[str, Any], defaults: dict[str, Any]
+) -> None:
+    assert DADOS.parse_options(options, 2).model_dump() == defaults
 
 
 FOREIGN = [

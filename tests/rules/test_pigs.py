@@ -214,6 +214,14 @@ def test_events_tell_a_turn() -> None:
     ]
 
 
+def test_rolls_count_the_throws_of_the_turn() -> None:
+    game = table(PIG)
+    roll(game, (2,), (3,))
+    assert game.view["rolls"] == 2
+    hold(game)
+    assert game.view["rolls"] == 0
+
+
 def test_a_round_is_one_turn_for_each_seat() -> None:
     game = table(PIG, 3)
     bank(game, (4,))
@@ -631,6 +639,31 @@ def test_the_key_chain_grows_with_target_and_seats(
     ruleset: Any, seats: int, options: dict[str, Any], throws: int
 ) -> None:
     assert ruleset.throws_max(ruleset.parse_options(options, seats), seats) == throws
+
+
+COMMON = {"target": 100, "starter": "roll", "hold_before_roll": False, "auto_hold": False}
+DEFAULTS = [
+    (PIG, {**COMMON, "finish": "at_once"}),
+    (TWO_DICE_PIG, {**COMMON, "finish": "at_once", "double_one": "turn"}),
+    (
+        BIG_PIG,
+        {
+            **COMMON,
+            "finish": "complete_round",
+            "roll_off_tie": "all",
+            "double_one": "score",
+            "doubles_force": "next_roll",
+            "final_tie": "playoff",
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("ruleset", "defaults"), DEFAULTS)
+def test_the_first_value_of_an_option_is_its_default(
+    ruleset: Any, defaults: dict[str, Any]
+) -> None:
+    assert ruleset.parse_options({}, 2).model_dump() == defaults
 
 
 WRONG = [
