@@ -395,6 +395,14 @@ def test_a_browser_with_another_hash_is_not_trusted(opened: Opened) -> None:
     assert visit.page.is_hidden("#report")
 
 
+def test_a_page_that_fails_says_so(opened: Opened) -> None:
+    visit = opened(init="SubtleCrypto.prototype.digest = async () => { throw new Error('mine'); }")
+    assert visit.paste(LOG).startswith("This page itself has failed")
+    assert visit.page.is_hidden("#report")
+    assert visit.complaints == ["mine"]
+    visit.complaints.clear()
+
+
 # --- for everybody --------------------------------------------------------------------------------
 
 

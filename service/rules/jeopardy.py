@@ -33,6 +33,7 @@ from service.rules.jeopardy_state import (
     Course,
     Fold,
     GameWon,
+    JeopardyView,
     LastRoundStarted,
     Opts,
     PlayoffStarted,
@@ -42,7 +43,6 @@ from service.rules.jeopardy_state import (
     ScoreLost,
     StarterChosen,
     TurnStarted,
-    View,
     best,
     contenders,
     playoff_decided,
@@ -91,7 +91,7 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
     actions: ClassVar[tuple[type[Model], ...]] = (Roll, Hold, Resign)
     phases: ClassVar[tuple[str, ...]] = ("playing",)
     reasons: ClassVar[tuple[str, ...]] = ("nothing_rolled", "not_in_phase", "not_in_ruleset")
-    view_type = View
+    view_type = JeopardyView
     folds: ClassVar[Mapping[str, Fold]] = FOLDS
     die_name: ClassVar[str] = "d6"
     die: ClassVar[Die] = D6
@@ -418,7 +418,7 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
         return "playing"
 
     def view(self, state: S) -> dict[str, Any]:
-        view: View = {
+        view: JeopardyView = {
             "round": state.round,
             "dice": self.dice_in_turn(state),
             "starter": state.starter if state.round else None,

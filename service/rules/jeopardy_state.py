@@ -76,7 +76,7 @@ class State(Generic[Opts]):
     reason: Reason | None = None
 
 
-class View(TypedDict):
+class JeopardyView(TypedDict):
     """The state as it is served."""
 
     round: int

@@ -406,8 +406,8 @@ async function check(read, source) {
     draw();
     at("result-title").scrollIntoView({ block: "nearest" });
   } catch (error) {
+    if (run === state.run) announce(error.tell ?? (() => text("broken")), "bad");
     if (!(error instanceof Trouble)) throw error;
-    if (run === state.run) announce(error.tell, "bad");
   }
 }
 

@@ -78,6 +78,8 @@ export const TEXTS = {
     fetch_status: "The server answered with status {0}.",
     fetch_failed: "The server could not be reached.",
     file_failed: "The file could not be read.",
+    broken:
+      "This page itself has failed, so it says nothing about the record. Try another verifier.",
     footer:
       "The page needs nothing but itself: save it, read its source, open it without a network. It " +
       "judges the dice and the log, not the rules of the game.",
@@ -157,6 +159,8 @@ export const TEXTS = {
     fetch_status: "El servidor respondió con el estado {0}.",
     fetch_failed: "No se pudo llegar al servidor.",
     file_failed: "No se pudo leer el archivo.",
+    broken:
+      "Ha fallado la propia página, así que no dice nada del acta. Prueba con otro verificador.",
     footer:
       "La página no necesita más que a sí misma: guárdala, lee su código, ábrela sin red. Juzga los " +
       "dados y el registro, no las reglas del juego.",

@@ -573,7 +573,7 @@ function unknownFields(value, what) {
 const ORDER = Point.CURVE().n;
 
 function littleEndian(bytes) {
-  return BigInt(`0x${hexOf(bytes.slice().reverse())}`);
+  return BigInt(`0x${hexOf(Uint8Array.from(bytes).reverse())}`);
 }
 
 function pointOf(encoded) {
