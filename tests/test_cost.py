@@ -17,7 +17,7 @@ from service.game import Game
 from service.keys import new_game_id
 from service.rules.base import Action, SeatAction
 from service.store import GameFilter, Store, Write
-from service.store.records import game_row
+from service.store.records import moved_row
 from tests.hosted import (
     AT,
     Table,
@@ -262,7 +262,7 @@ def test_what_is_stored_of_a_game_beside_its_log_does_not_grow(ruleset):
     made = table(ruleset.key, options=SLOW[ruleset.key])
     early, late = played(made, 30), played(made, 1000)
     assert len(late.start.lines) == 1000 or late.start.hosted.game.status == "finished"
-    sizes = [len(game_row(one.start.hosted)["snapshot"]) for one in (early, late)]
+    sizes = [len(moved_row(one.start.hosted)["snapshot"]) for one in (early, late)]
     assert sizes[1] < sizes[0] + GROWTH
     longest = [max(map(len, one.start.lines)) for one in (early, late)]
     assert longest[1] < longest[0] + GROWTH
