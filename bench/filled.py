@@ -24,6 +24,7 @@ from sqlalchemy import (
     insert,
     literal,
     select,
+    true,
 )
 
 from service import rules, steps
@@ -32,7 +33,7 @@ from service.game import Player
 from service.keys import new_game_id, new_token, open_server_key, token_hash
 from service.rules.base import Roll
 from service.store import Answer, Change, Holder, HostedGame, Series, Store, Write, tables, upgrade
-from service.store.engine import glancing, is_sqlite, open_engine
+from service.store.engine import is_sqlite, open_engine
 from service.store.migrations import migrating
 
 _ROLL: Final = Roll(kind="roll")
@@ -110,9 +111,10 @@ class Filling:
         """Leaves the database as a server would find it after a while."""
         with migrating(self._engine) as connection:
             _FRESH.drop(connection)
-        settle = "PRAGMA wal_checkpoint(TRUNCATE)" if is_sqlite(self._engine) else "VACUUM ANALYZE"
-        with glancing(self._engine).connect() as connection:
-            connection.exec_driver_sql(settle)
+        if not is_sqlite(self._engine):
+            alone = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+            with alone.connect() as connection:
+                connection.exec_driver_sql("VACUUM ANALYZE")
         self._engine.dispose()
 
 
@@ -123,8 +125,9 @@ def _copy(connection: Connection, game_id: str, fresh: Sequence[str]) -> None:
     for table in _COPIED:
         owner = table.c.id if table is tables.game else table.c.game_id
         values = [_renamed(connection, column, game_id) for column in table.c]
-        rows = select(*values).where(owner == game_id).order_by(_FRESH.c.id)
-        connection.execute(insert(table).from_select(list(table.c), rows))
+        rows = select(*values).select_from(table.join(_FRESH, true())).where(owner == game_id)
+        in_order = rows.order_by(_FRESH.c.id)
+        connection.execute(insert(table).from_select(list(table.c), in_order))
 
 
 def _renamed(connection: Connection, column: Column[Any], game_id: str) -> ColumnElement[Any]:

@@ -17,8 +17,8 @@ from bench.process import cubilete
 from bench.table import Goal, Table, goals, number, times
 
 _CLIENTS: Final = 16
-_LENGTHS: Final = {10: 128, 1_000: 128, 10_000: 64}  # entries: how many games of that length
-_LONG_TARGET: Final = 1_500  # keys for 24,000 throws
+_LENGTHS: Final = {10: 64, 1_000: 64, 10_000: 32}  # entries: how many games of that length
+_LONG_TARGET: Final = 1_000  # keys for 16,000 throws
 _USUAL: Final = (6, 100)  # entries of a game that fills the table, and its target
 _FEW: Final = 10_000
 _PLAYED: Final = 256  # games that are played, out of all

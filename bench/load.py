@@ -296,7 +296,7 @@ async def load(url: str, players: Sequence[Player], seconds: float | None) -> Sl
     """Drives all players at once: for a time after a warm-up, or (null) until none has anything
     left to ask."""
     loop, run = asyncio.get_running_loop(), Run()
-    host, port = _address(url)
+    host, port = address_of(url)
     connections = []
     for player in players:
         made = functools.partial(Connection, player, run)
@@ -304,7 +304,8 @@ async def load(url: str, players: Sequence[Player], seconds: float | None) -> Sl
     return await drive(run, connections, seconds)
 
 
-def _address(url: str) -> tuple[str, int]:
+def address_of(url: str) -> tuple[str, int]:
+    """Host and port."""
     parts = urlsplit(url)
     return parts.hostname or "127.0.0.1", parts.port or 80
 

@@ -51,7 +51,7 @@ class Case:
     """One thing to measure: which server, asked how, by how many clients at once."""
 
     url: str
-    tables: Path
+    tables: Path | None
     mode: str
     clients: int
     module: str = "load"
@@ -66,16 +66,9 @@ class Case:
 
 
 def _run(case: Case, *more: str) -> Any:
-    return _load(
-        case.module,
-        case.mode,
-        case.url,
-        "--tables",
-        str(case.tables),
-        "--clients",
-        str(case.clients),
-        *more,
-    )
+    tables = () if case.tables is None else ("--tables", str(case.tables))
+    clients = ("--clients", str(case.clients))
+    return _load(case.module, case.mode, case.url, *tables, *clients, *more)
 
 
 def _load(module: str, *arguments: str) -> Any:

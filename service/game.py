@@ -5,7 +5,7 @@ that, so that nobody needs to fold a long log to read or to act. ``steps`` makes
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +15,7 @@ from service import rules
 from service.dice import Die, Throw
 from service.log import NO_HASH, Entry, entry_hash
 from service.rules.base import LegalAction, Outcome, Ruleset
+from service.values import changed
 
 Status: TypeAlias = Literal["waiting", "playing", "finished", "abandoned", "void"]
 Changes: TypeAlias = dict[str, Any]
@@ -174,7 +175,7 @@ def fold(game: Game | None, entry: Entry, line: bytes) -> Game:
 
 def after(game: Game, entry: Entry, line: bytes, changes: Changes) -> Game:
     """The game at the version of ``entry``, with what the entry changes of it."""
-    return replace(game, version=entry.seq, head=entry_hash(line), at=entry.at, **changes)
+    return changed(game, version=entry.seq, head=entry_hash(line), at=entry.at, **changes)
 
 
 def created(entry: Entry) -> Game:
@@ -222,8 +223,7 @@ def changes_of(game: Game, entry: Entry) -> Changes:
             bound = bytes.fromhex(data["context"])
             return {"status": "playing", "context": bound, "state": state}
         case "acted":
-            events = [game.ruleset.parse_event(event) for event in data["events"]]
-            return acted(game, [_throw(made) for made in data["throws"]], events)
+            return acted(_folded(game, data["events"]), [_throw(made) for made in data["throws"]])
         case "finished":
             outcome = _OUTCOME.validate_json(json.dumps(data["outcome"]))
             root = bytes.fromhex(data["root"])
@@ -238,11 +238,16 @@ def _seated(game: Game, seat: int, player: Player | None) -> Changes:
     return {"players": (*game.players[:seat], player, *game.players[seat + 1 :])}
 
 
-def acted(game: Game, throws: Sequence[Throw], events: Iterable[Any]) -> Changes:
-    """What the throws and events of one action change."""
+def _folded(game: Game, events: Sequence[Mapping[str, Any]]) -> Any:
+    """The state after the events of an entry."""
     state = game.state
     for event in events:
-        state = game.ruleset.apply(state, event)
+        state = game.ruleset.apply(state, game.ruleset.parse_event(event))
+    return state
+
+
+def acted(state: Any, throws: Sequence[Throw]) -> Changes:
+    """What one action changes: the state it leads to, and what its throws have used up."""
     if not throws:
         return {"state": state}
     return {"state": state, "throws": throws[-1].number, "last_key": throws[-1].key}

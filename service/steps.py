@@ -237,7 +237,7 @@ def _do(game: Game, seat: int | None, action: Action, chain: KeyChain, at: int) 
     ruleset = game.ruleset
     cup = Cup(chain, game.context, game.throws, game.setup.dice)
     try:
-        events = tuple(ruleset.decide(game.state, seat, action, cup))
+        events, state = ruleset.play(game.state, seat, action, cup)
     except ThrowsExhausted:
         return _finish(game, ruleset.exhausted(game.state), chain, at)
     data = {
@@ -247,7 +247,7 @@ def _do(game: Game, seat: int | None, action: Action, chain: KeyChain, at: int) 
         "events": [event_json(event) for event in events],
     }
     entry = _entry(game, at, "acted", data)
-    step = _written(game, entry, acted(game, cup.throws, events))
+    step = _written(game, entry, acted(state, cup.throws))
     outcome = ruleset.outcome(step.game.state)
     return step if outcome is None else step.then(_finish(step.game, outcome, chain, at))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, event
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.errors import Unavailable
@@ -172,6 +172,25 @@ def test_reads_do_not_wait_for_a_writer_and_changes_are_told_to_come_back(tmp_pa
     run(story())
 
 
+def test_those_who_wait_for_a_busy_database_wait_once(tmp_path, impatient, monkeypatch):
+    """Whoever came while it was tried is not kept for the next trial."""
+    monkeypatch.setattr(committer, "_BATCH_LIMIT", 1)
+    url = f"sqlite:///{tmp_path / 'busy.db'}"
+
+    async def story():
+        async with opened(url) as store:
+            made = await created(store)
+            with sqlite_write_lock(url):
+                began = time.monotonic()
+                changes = [asked(store, made, made.roll()) for _ in range(40)]
+                told = await asyncio.gather(*changes, return_exceptions=True)
+                assert {type(one) for one in told} == {Unavailable}
+                assert time.monotonic() - began < 6 * BUSY_S
+            assert parse((await roll(store, made)).body).seq == 4
+
+    run(story())
+
+
 def test_a_game_that_another_session_holds_does_not_stop_the_others(postgresql_url, impatient):
     async def story():
         async with opened(postgresql_url) as store:
@@ -299,23 +318,32 @@ def test_a_store_survives_a_crash_of_the_server(pip_url, pip_server: PipServer):
 
 
 def test_a_primary_that_takes_no_writes_any_more_is_left(postgresql_url):
-    """After a failover the old sessions still answer reads; new ones reach the new primary."""
+    """After a failover the old sessions would still answer reads, from the past; new ones reach
+    the new primary."""
 
     async def story():
         async with opened(postgresql_url) as store:
             made = await created(store)
-            await asyncio.gather(*(store.lines(made.id) for _ in range(4)))
-            # Each session of the pool turns read-only, as those of the old primary would.
-            sessions = [store._engine.connect() for _ in range(3)]
-            for session in sessions:
-                session.execute(text("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"))
-                session.commit()
-            for session in sessions:
-                session.close()
+            await store.lines(made.id)
+            old = sessions(store, "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
             assert parse((await roll(store, made)).body).seq == 4
             await store.ready()
+            assert not sessions(store) & old
 
     run(story())
+
+
+def sessions(store: Store, command: str = "SELECT 1") -> set[int]:
+    """The sessions of the store that wait to be used, after this command."""
+    pids = set()
+    for pool in (store._engine, store._reader):
+        connections = [pool.connect() for _ in range(3)]
+        for connection in connections:
+            pids.add(connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
+            connection.exec_driver_sql(command)
+            connection.commit()
+            connection.close()
+    return pids
 
 
 # --- a COMMIT that nobody answers ---------------------------------------------------------------

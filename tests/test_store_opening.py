@@ -125,10 +125,11 @@ def test_a_server_older_than_the_floor_is_refused(postgresql_url, monkeypatch):
 def test_no_session_waits_or_sleeps_for_ever(postgresql_url):
     async def story():
         async with opened(postgresql_url) as store:
-            with store._engine.connect() as connection:
-                for name in engine.TIMEOUTS_MS:
-                    shown = connection.execute(text(f"SHOW {name}")).scalar_one()
-                    assert shown in ("2s", "10s")
+            for pool in (store._engine, store._reader):
+                with pool.connect() as connection:
+                    for name in engine.TIMEOUTS_MS:
+                        shown = connection.execute(text(f"SHOW {name}")).scalar_one()
+                        assert shown in ("2s", "10s")
 
     run(story())
 

@@ -4,7 +4,7 @@ The rules stand in ``dados_puercos.py``, those of the betting in ``dados_puercos
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
@@ -27,6 +27,7 @@ from service.rules.jeopardy_state import (
     set_at,
 )
 from service.schema import Model
+from service.values import changed
 
 CHIPS_MOST: Final = 1_000_000_000
 
@@ -307,25 +308,25 @@ def pay(state: P, seats: tuple[int, ...], amounts: tuple[int, ...]) -> P:
     """Chips move from the pot to the seats."""
     won = dict(zip(seats, amounts, strict=True))
     chips = tuple(held + won.get(seat, 0) for seat, held in enumerate(state.chips or ()))
-    return replace(state, chips=chips, pot=state.pot - sum(amounts))
+    return changed(state, chips=chips, pot=state.pot - sum(amounts))
 
 
 def answer(state: TurnsState, seat: int, amount: int) -> TurnsState:
     """The seat has answered the bet; its chips go into the pot."""
     paid = pay(state, (seat,), (-amount,))
-    return replace(paid, bets=set_at(state.bets, seat, amount))
+    return changed(paid, bets=set_at(state.bets, seat, amount))
 
 
 def total(state: DadosState, seat: int, value: int | None) -> DadosState:
     """What the seat's turn came to in this bet; outside mode ``turns`` nothing changes."""
     if isinstance(state, RaceState):
         return state
-    return replace(state, turn_totals=set_at(state.turn_totals, seat, value))
+    return changed(state, turn_totals=set_at(state.turn_totals, seat, value))
 
 
 def fold_bet_opened(state: TurnsState, event: BetOpened) -> TurnsState:
     nobody = (None,) * state.seats
-    return replace(
+    return changed(
         state,
         seat=event.seat,
         starter=event.seat,

@@ -181,9 +181,14 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
         return None
 
     def decide(self, state: S, seat: int | None, action: Action, dice: Dice) -> Iterator[Event]:
+        return iter(self.play(state, seat, action, dice)[0])
+
+    def play(
+        self, state: S, seat: int | None, action: Action, dice: Dice
+    ) -> tuple[tuple[Event, ...], S]:
         course = Course(self.apply, state)
         self.act(course, seat, action, dice)
-        return iter(course.events)
+        return tuple(course.events), course.state
 
     def apply(self, state: S, event: Event) -> S:
         return cast(S, self.folds[event.kind](state, event))

@@ -4,7 +4,7 @@ The rules that decide these events stand in ``jeopardy.py``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from service.dice import Face
 from service.rules.base import Event, Reason
 from service.schema import Model
+from service.values import changed
 
 # --- options ------------------------------------------------------------------------------------
 
@@ -221,17 +222,17 @@ def fold_rolled_off(state: S, _: RolledOff) -> S:
 
 
 def fold_starter_chosen(state: S, event: StarterChosen) -> S:
-    return replace(state, starter=event.seat)
+    return changed(state, starter=event.seat)
 
 
 def fold_turn_started(state: S, event: TurnStarted) -> S:
-    return replace(
+    return changed(
         state, seat=event.seat, round=event.round, turn_total=0, rolls=0, must_roll=False
     )
 
 
 def fold_rolled(state: S, event: Rolled) -> S:
-    return replace(
+    return changed(
         state,
         turn_total=event.turn_total,
         rolls=state.rolls + 1,
@@ -241,32 +242,32 @@ def fold_rolled(state: S, event: Rolled) -> S:
 
 def fold_banked(state: S, event: Banked) -> S:
     scores = set_at(state.scores, event.seat, event.score)
-    return replace(state, scores=scores, turn_total=0, must_roll=False)
+    return changed(state, scores=scores, turn_total=0, must_roll=False)
 
 
 def fold_busted(state: S, _: Event) -> S:
-    return replace(state, turn_total=0, must_roll=False)
+    return changed(state, turn_total=0, must_roll=False)
 
 
 def fold_score_lost(state: S, event: ScoreLost) -> S:
-    return replace(state, scores=set_at(state.scores, event.seat, 0))
+    return changed(state, scores=set_at(state.scores, event.seat, 0))
 
 
 def fold_last_round_started(state: S, event: LastRoundStarted) -> S:
-    return replace(state, reached=event.seat)
+    return changed(state, reached=event.seat)
 
 
 def fold_playoff_started(state: S, event: PlayoffStarted) -> S:
-    return replace(state, playoff=event.seats)
+    return changed(state, playoff=event.seats)
 
 
 def fold_out(state: S, event: Any) -> S:
     """A seat that resigned or was knocked out keeps what it has, but cannot win."""
-    return replace(state, out=tuple(sorted({*state.out, event.seat})))
+    return changed(state, out=tuple(sorted({*state.out, event.seat})))
 
 
 def fold_game_won(state: S, event: GameWon) -> S:
-    return replace(state, winners=event.seats, reason=event.reason, must_roll=False)
+    return changed(state, winners=event.seats, reason=event.reason, must_roll=False)
 
 
 FOLDS: Final[Mapping[str, Fold]] = {

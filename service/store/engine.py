@@ -6,8 +6,10 @@ WAL-reset bug, and one process that writes. PostgreSQL: its default durability, 
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from sqlalchemy import (
     URL,
@@ -70,20 +72,28 @@ def is_sqlite(engine: Engine) -> bool:
 
 
 def reading(engine: Engine) -> Engine:
-    """The same engine, whose transactions see one moment, however many statements they have."""
-    # A transaction of SQLite does so anyway.
-    return engine if is_sqlite(engine) else _isolated(engine, "REPEATABLE READ")
-
-
-def glancing(engine: Engine) -> Engine:
-    """The same engine, for one statement that reads: without a transaction around it."""
+    """An engine over the same database whose connections are for reading: each statement by
+    itself, or several in a ``snapshot``."""
     if is_sqlite(engine):
         return engine.execution_options(begin=None)
-    return _isolated(engine, "AUTOCOMMIT")
+    reader = _postgresql(engine.url, "AUTOCOMMIT")
+
+    def follow(context: ExceptionContext) -> None:
+        if _lost_primary(context):
+            reader.dispose()
+
+    event.listen(engine, "handle_error", follow)
+    return reader
 
 
-def _isolated(engine: Engine, level: Any) -> Engine:
-    return engine.execution_options(isolation_level=level)
+@contextmanager
+def snapshot(connection: Connection) -> Iterator[None]:
+    """However many statements, they see one moment."""
+    isolated = " ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    sqlite = connection.dialect.name == "sqlite"
+    connection.exec_driver_sql("BEGIN" if sqlite else f"BEGIN{isolated}")
+    yield
+    connection.exec_driver_sql("COMMIT")
 
 
 def writing(engine: Engine) -> Engine:
@@ -142,10 +152,15 @@ def _begin(connection: Connection) -> None:
 def _open_postgresql(url: URL) -> Engine:
     if "@" in (url.host or ""):
         raise BadSetting(f"{_SETTING}: not a database URL (an @ in a password is written %40)")
+    url = url.set(drivername="postgresql+psycopg", query={**_LIBPQ, **url.query})
+    return _postgresql(url, "READ COMMITTED")
+
+
+def _postgresql(url: URL, isolation_level: Literal["READ COMMITTED", "AUTOCOMMIT"]) -> Engine:
     engine = create_engine(
-        url.set(drivername="postgresql+psycopg", query={**_LIBPQ, **url.query}),
+        url,
         pool_timeout=BUSY_TIMEOUT_S,
-        isolation_level="READ COMMITTED",
+        isolation_level=isolation_level,
         hide_parameters=True,
     )
     event.listen(engine, "connect", _set_timeouts)
@@ -161,9 +176,13 @@ def _set_timeouts(connection: Any, _record: object) -> None:
 
 
 def _drop_read_only(context: ExceptionContext) -> None:
-    # After a failover the old primary takes no writes any more: look for the new one.
-    if getattr(context.original_exception, "sqlstate", None) == _READ_ONLY:
+    if _lost_primary(context):
         context.is_disconnect = True
+
+
+def _lost_primary(context: ExceptionContext) -> bool:
+    """After a failover the old primary takes no writes any more: look for the new one."""
+    return getattr(context.original_exception, "sqlstate", None) == _READ_ONLY
 
 
 # --- what a database must be --------------------------------------------------------------------

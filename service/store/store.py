@@ -17,11 +17,11 @@ from service.store.change import Answer, Check, Committed, Decide, HostedGame, J
 from service.store.committer import Committer
 from service.store.engine import (
     ProcessLock,
-    glancing,
     is_sqlite,
     open_engine,
     reading,
     require_durable,
+    snapshot,
     why,
     writing,
 )
@@ -52,7 +52,7 @@ class Store:
         self._cache = GameCache(_CACHED_GAMES)
         self._committer = Committer(engine, self._cache, queue_limit, committed)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="reader")
-        self._reads, self._glances = reading(engine), glancing(engine)
+        self._reader = reading(engine)
         self._probe: asyncio.Future[None] | None = None
 
     @classmethod
@@ -87,6 +87,7 @@ class Store:
         """Finishes what waits and lets the database go."""
         await self._committer.close()
         await asyncio.to_thread(self._readers.shutdown)
+        self._reader.dispose()
         self._engine.dispose()
         self._lock.release()
 
@@ -209,12 +210,16 @@ class Store:
         await asyncio.shield(self._probe)
 
     async def _read(self, read: Callable[[Connection], T]) -> T:
-        return await self._in_thread(self._reads, read)
+        def run(connection: Connection) -> T:
+            with snapshot(connection):
+                return read(connection)
+
+        return await self._in_thread(self._reader, run)
 
     async def _glance(self, query: Select[T]) -> list[T]:
         """The one column of a statement that needs no transaction."""
         return await self._in_thread(
-            self._glances, lambda connection: list(connection.execute(query).scalars())
+            self._reader, lambda connection: list(connection.execute(query).scalars())
         )
 
     def _in_thread(self, engine: Engine, work: Callable[[Connection], T]) -> asyncio.Future[T]:

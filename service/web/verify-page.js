@@ -225,12 +225,12 @@ function throwRow({ throw: number, seq, seat, dice, faces, ok }) {
   ]);
   return element("tr", [
     element("th", String(number), { scope: "row" }),
-    element("td", String(seq)),
-    element("td", seat === null ? text("table") : String(seat)),
     element("td", shown),
     element("td", ok ? `✓ ${text("right")}` : `✗ ${text("wrong")}`, {
       className: ok ? "good" : "bad",
     }),
+    element("td", seat === null ? text("table") : String(seat)),
+    element("td", String(seq)),
   ]);
 }
 

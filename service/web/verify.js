@@ -439,8 +439,9 @@ export function canonicalValue(line) {
     throw new Refused("canonical", say`a line of more than ${LINE_MAX} bytes`);
   }
   try {
-    const value = strictJson(line);
-    if (canonical(value) !== textOf(line)) {
+    const text = textOf(line);
+    const value = new JsonText(text).whole();
+    if (canonical(value) !== text) {
       throw new Malformed(say`the line differs from the canonical rendering of itself`);
     }
     return value;

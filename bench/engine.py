@@ -1,0 +1,289 @@
+"""The engine by itself: games by the real rules without a server, and the audit of logs.
+
+python -m bench.engine [--long]
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from random import Random
+from typing import Any, Final, TypeAlias
+
+from bench.filled import pig
+from bench.measure import Form, run
+from bench.table import Goal, Table, goals, number
+from service import rules, steps, verify
+from service.dice import Cup, Die, Face, KeyChain
+from service.game import Player
+from service.log import jsonl
+from service.rules.base import (
+    Action,
+    Bet,
+    Hold,
+    LegalAction,
+    Pass,
+    Reroll,
+    Resolve,
+    Roll,
+    Ruleset,
+    SetLimit,
+    Tiebreak,
+)
+
+Rules: TypeAlias = Ruleset[Any, Any, Any]
+_SEED: Final = 20_261_130
+_KEY: Final = bytes(range(32))
+_SIMPLE: Final[dict[str, Action]] = {
+    "roll": Roll(kind="roll"),
+    "hold": Hold(kind="hold"),
+    "pass": Pass(kind="pass"),
+    "tiebreak": Tiebreak(kind="tiebreak"),
+    "resolve": Resolve(kind="resolve"),
+}
+_MASKS: Final = {
+    dice: [Reroll(kind="reroll", mask=mask) for mask in product((False, True), repeat=dice)]
+    for dice in range(1, 6)
+}
+_AUDITED: Final = 50_000  # throws of the log that is audited, again and again
+
+
+class PlainDice:
+    """Throws from a plain generator, in the place of keys."""
+
+    def __init__(self, random: Random, dice: dict[str, Die]) -> None:
+        self._random = random.random
+        self._dice = {name: (die, sum(die.weights)) for name, die in dice.items()}
+        self.throws = 0
+
+    def throw(self, seat: int | None, dice: Sequence[str]) -> tuple[Face, ...]:
+        self.throws += 1
+        thrown = (self._dice[name] for name in dice)
+        return tuple(die.face_of(int(self._random() * total)) for die, total in thrown)
+
+
+@dataclass
+class Count:
+    """What was simulated, and in which time."""
+
+    games: int = 0
+    actions: int = 0
+    throws: int = 0
+    seconds: float = 0.0
+
+
+# --- players ------------------------------------------------------------------------------------
+
+
+def choose(legal: Sequence[LegalAction], state: Any, random: Random) -> tuple[int | None, Action]:
+    """A player of some sense where there is a turn total to hold at, of none elsewhere."""
+    if len(legal) == 2 and legal[1].kind == "hold":
+        one = legal[1 if state.turn_total >= 20 else 0]
+    else:
+        one = legal[int(random.random() * len(legal))]
+    return one.seat, _filled(one, random)
+
+
+def _filled(legal: LegalAction, random: Random) -> Action:
+    if legal.dice is not None:
+        masks = _MASKS[legal.dice]
+        return masks[int(random.random() * len(masks))]
+    if legal.min is None:
+        return _SIMPLE[legal.kind]
+    if legal.kind == "bet":
+        return Bet(kind="bet", amount=legal.min)
+    return SetLimit(kind="set_limit", amount=legal.min)
+
+
+# --- ways to play -------------------------------------------------------------------------------
+
+
+def plain(ruleset: Rules, random: Random, count: Count) -> None:
+    """One game: ``legal``, ``decide``, ``apply``, ``outcome``, with plain dice."""
+    options, seats = _usual(ruleset)
+    dice = PlainDice(random, dict(ruleset.dice(options, seats)))
+    _play(ruleset, options, seats, random, count, lambda: dice)
+    count.throws += dice.throws
+
+
+def keyed(ruleset: Rules, random: Random, count: Count) -> None:
+    """The same with a key chain, made anew for every game."""
+    options, seats = _usual(ruleset)
+    chain = KeyChain(random.randbytes(32), ruleset.throws_max(options, seats))
+    dice = ruleset.dice(options, seats)
+    cups = [Cup(chain, _KEY, 0, dice)]
+
+    def cup() -> Cup:
+        cups[0] = Cup(chain, _KEY, count.throws, dice)
+        return cups[0]
+
+    before, count.throws = count.throws, 0
+    _play(ruleset, options, seats, random, count, cup)
+    count.throws += before
+
+
+def _play(
+    ruleset: Rules,
+    options: Any,
+    seats: int,
+    random: Random,
+    count: Count,
+    dice: Callable[[], Any],
+) -> None:
+    state = ruleset.start(options, seats)
+    opening: Action | None = ruleset.opening(state)
+    asked: tuple[int | None, Action] | None = None if opening is None else (None, opening)
+    while ruleset.outcome(state) is None:
+        if asked is None:
+            asked = choose(ruleset.legal(state), state, random)
+        cup = dice()
+        for event in tuple(ruleset.decide(state, *asked, cup)):
+            state = ruleset.apply(state, event)
+        if isinstance(cup, Cup):
+            count.throws += len(cup.throws)
+        count.actions += 1
+        asked = None
+    count.games += 1
+
+
+def logged(ruleset: Rules, random: Random, count: Count) -> None:
+    """The steps of a game as the server makes them: checked, with keys, lines and hashes."""
+    options, seats = _usual(ruleset)
+    chain = KeyChain(random.randbytes(32), ruleset.throws_max(options, seats))
+    step = steps.create("bench", ruleset, options, seats, "practice", chain, 0)
+    for seat in range(seats):
+        step = steps.join(step.game, seat, Player("human", None), 0)
+    step = steps.start(step.game, chain, 0)
+    while step.game.status == "playing":
+        asked = choose(step.game.legal(), step.game.state, random)
+        step = steps.act(step.game, *asked, chain, 0)
+        count.actions += 1
+    count.games += 1
+    count.throws += step.game.throws
+
+
+def _usual(ruleset: Rules) -> tuple[Any, int]:
+    """The first example that the catalogue shows."""
+    example = ruleset.examples[0]
+    return ruleset.parse_options(example.options, example.seats), example.seats
+
+
+def simulated(ruleset: Rules, way: Callable[[Rules, Random, Count], None], seconds: float) -> Count:
+    """Games for some time; the first ones don't count."""
+    random, count = Random(_SEED), Count()
+    way(ruleset, random, count)
+    count = Count()
+    began = time.process_time()
+    while count.seconds < seconds:
+        way(ruleset, random, count)
+        count.seconds = time.process_time() - began
+    return count
+
+
+# --- the audit ----------------------------------------------------------------------------------
+
+
+def whole_audit(log: bytes) -> int:
+    """Everything that the verifier checks; how many throws."""
+    report = verify.verify_log(log)
+    if not report.ok:
+        raise AssertionError(report.verdict())
+    return report.throws
+
+
+def throws_alone(log: bytes) -> Callable[[], int]:
+    """What the verifier does for each throw, keys and faces, without the lines around them."""
+    entries = [json.loads(line) for line in log.splitlines()]
+    throws = [throw for one in entries if one["type"] == "acted" for throw in one["data"]["throws"]]
+
+    def check() -> int:
+        state = verify._Log()
+        for entry in entries[:4]:
+            state.game, data = entry["game"], entry["data"]
+            getattr(state, entry["type"])(data)
+        for throw in throws:
+            state.throw(throw)
+        return state.throws
+
+    return check
+
+
+def audited(check: Callable[[], int], throws: int) -> Count:
+    """As often as it takes to have checked so many throws."""
+    count = Count()
+    began = time.process_time()
+    while count.throws < throws:
+        count.throws += check()
+    count.seconds = time.process_time() - began
+    return count
+
+
+# --- tables -------------------------------------------------------------------------------------
+
+
+def tables(form: Form) -> Iterator[Table]:
+    """Simulation of every ruleset, the audit, the goals."""
+    ways = (plain, keyed, logged)
+    found = {
+        ruleset.key: [simulated(ruleset, way, form.seconds) for way in ways]
+        for ruleset in rules.RULESETS
+    }
+    yield Table(
+        "Engine: simulation in one process",
+        (
+            "ruleset",
+            "games/s",
+            "actions/s",
+            "throws/s",
+            "with keys: actions/s",
+            "throws/s",
+            "with log: actions/s",
+        ),
+        [
+            [
+                key,
+                number(bare.games / bare.seconds),
+                number(bare.actions / bare.seconds),
+                number(bare.throws / bare.seconds),
+                number(chained.actions / chained.seconds),
+                number(chained.throws / chained.seconds),
+                number(whole.actions / whole.seconds),
+            ]
+            for key, (bare, chained, whole) in found.items()
+        ],
+        [
+            "The first example of the catalogue of each ruleset; a hold at 20 where there is a"
+            " turn total, random actions elsewhere. Plain dice, then the key chain (made for every"
+            " game), then the whole step of the server with canonical lines and hashes. Seconds"
+            " are those of computing in this one process."
+        ],
+    )
+    log = jsonl(pig(_AUDITED, 10_000, "none").lines)
+    alone, whole = (
+        audited(throws_alone(log), form.throws),
+        audited(lambda: whole_audit(log), form.throws),
+    )
+    rows = [("keys and faces", alone), ("the whole audit", whole)]
+    yield Table(
+        f"Engine: audit of {form.throws:,} throws",
+        ("what is checked", "throws/s", "seconds"),
+        [[name, number(one.throws / one.seconds), f"{one.seconds:.1f}"] for name, one in rows],
+        [
+            f"A log of Pig with one throw in an entry and {len(log) // _AUDITED} bytes in a line."
+            " The whole audit parses and renders every line and hashes it, too."
+        ],
+    )
+    big_pig = found["big-pig"][0]
+    acted, thrown = big_pig.actions / big_pig.seconds, alone.throws / alone.seconds
+    yield goals(
+        "Engine",
+        [
+            Goal("Big Pig, simulated actions/s / 100,000", acted / 100_000, 1),
+            Goal("keys and faces, throws/s / 300,000", thrown / 300_000, 1),
+        ],
+    )
+
+
+if __name__ == "__main__":
+    run(tables)
