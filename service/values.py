@@ -17,7 +17,7 @@ def changed(value: V, **changes: Any) -> V:
     """
     kind: Any = type(value)
     read, write = _access(kind)
-    made = object.__new__(kind)
+    made: V = object.__new__(kind)
     for setter, held in zip(write.values(), read(value), strict=True):
         setter(made, held)
     for name, given in changes.items():
