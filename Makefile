@@ -19,10 +19,10 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check format openapi golden simulate verifiers migrate lock clean
+.PHONY: help serve test check format openapi golden simulate verifiers bench bench-long migrate lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 serve: $(VENV)/.runtime ## run the server (ARGS go to `cubilete serve`)
 	$(BIN)/cubilete serve $(ARGS)
@@ -54,6 +54,12 @@ simulate: $(VENV)/.dev ## play random games of every ruleset and check each (ARG
 
 verifiers: $(VENV)/.dev ## both verifiers on 10,000 random games and changed copies (ARGS="--seed 7")
 	$(RUN) tests.compare_verifiers --games 10000 $(ARGS)
+
+bench: $(VENV)/.dev ## measure for some minutes and write bench/README.md
+	$(RUN) bench $(ARGS)
+
+bench-long: $(VENV)/.dev ## the same for longer, with a million games in the tables
+	$(RUN) bench --long $(ARGS)
 
 migrate: $(VENV)/.runtime ## bring the database to the newest schema
 	$(BIN)/cubilete db upgrade $(ARGS)

@@ -28,12 +28,12 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-WARM_UP_S: Final = 0.5
+WARM_UP_S: Final = 0.4
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 _ETAG: Final = re.compile(rb"\r\netag: *([^\r]+)", re.IGNORECASE)
 _GAME: Final = {
     "ruleset": "pig",
-    "options": {"target": 1_000_000, "starter": "seat"},
+    "options": {"target": 10_000, "starter": "seat"},
     "seats": [{"name": "Ana"}, {"name": "Ben"}],
     "hotseat": True,
     "start": True,

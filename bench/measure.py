@@ -18,7 +18,6 @@ from bench.process import ROOT
 from bench.table import Table
 
 _CREATORS: Final = 4
-_FIRST_S: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Form:
     throws: int
 
 
-SHORT: Final = Form("short", slices=3, seconds=1.2, games=100_000, throws=200_000)
+SHORT: Final = Form("short", slices=3, seconds=0.8, games=100_000, throws=200_000)
 LONG: Final = Form("long", slices=7, seconds=5.0, games=1_000_000, throws=1_000_000)
 Tables: TypeAlias = Callable[[Form], Iterable[Table]]
 
@@ -104,11 +103,8 @@ def one_answer(url: str, tables: Path) -> bytes:
 
 
 def interleaved(cases: Mapping[str, Case], form: Form) -> dict[str, Slice]:
-    """The medians of each case. What a server does only once it does in a first round, which
-    does not count."""
+    """The medians of each case."""
     found: dict[str, list[Slice]] = {name: [] for name in cases}
-    for case in cases.values():
-        case.slice(_FIRST_S)
     for _ in range(form.slices):
         for name, case in cases.items():
             found[name].append(case.slice(form.seconds))

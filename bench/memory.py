@@ -17,7 +17,7 @@ _CLIENTS: Final = 64
 _GAMES: Final = 10_000
 _CLIENTS_READING: Final = 16
 _USUAL: Final = (6, 100)  # entries of a game, and its target
-_LONGEST: Final = (6, 1_000_000, 100)  # the longest key chain there is; so many games of that kind
+_LONGEST: Final = (6, 10_000, 100)  # the longest key chain there is; so many games of that kind
 
 
 def tables(form: Form) -> Iterator[Table]:

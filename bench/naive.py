@@ -144,7 +144,7 @@ async def read_ready() -> dict[str, str]:
 async def create_game(opened: Opened) -> dict[str, Any]:
     """A game of Pig without an end to speak of, whatever the body asks for."""
     ruleset, at = rules.ruleset("pig"), _now()
-    options = ruleset.parse_options({"target": 1_000_000, "starter": "seat"}, 2)
+    options = ruleset.parse_options({"target": 10_000, "starter": "seat"}, 2)
     game_id, root = keys.new_game_id(at, os.urandom), os.urandom(32)
     chain = chains[game_id] = KeyChain(root, ruleset.throws_max(options, 2))
     step = steps.create(game_id, ruleset, options, 2, "operator", chain, at)

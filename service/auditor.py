@@ -18,6 +18,9 @@ from service.store import Answer, Change, HostedGame, Store, Write
 from service.verify import Failure, Report, verify_log
 
 _PAGE: Final = 100
+_PAUSE_S: Final = 2
+_JUDGED: Final = Answer(201, (), b"")
+_KNOWN: Final = Answer(200, (), b"")
 _log = logging.getLogger(__name__)
 Verdict: TypeAlias = Literal["passed", "failed"]
 
@@ -72,34 +75,56 @@ class Auditor:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
-        last = ""
-        while found := await self._store.unaudited(last, _PAGE):
-            for last in found:
-                await self._audit(last)
+        await self._audit_what_is_left()
         while True:
             await self._audit(await self._due.get())
 
+    async def _audit_what_is_left(self) -> None:
+        """Audits the games that ended while no server was there to do it."""
+        last = ""
+        while True:
+            try:
+                found = await self._store.unaudited(last, _PAGE)
+            except Unavailable:
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            if not found:
+                return
+            for last in found:
+                await self._audit(last)
+
     async def _audit(self, game_id: str) -> None:
-        try:
-            lines = await self._store.lines(game_id)
-            finding = await asyncio.to_thread(_examined, lines)
-            verdict: Verdict = "passed" if finding.ok else "failed"
-            if not finding.ok:
-                fault = finding.report.failure or finding.rules
-                _log.error("the log of game %s fails its audit: %s", game_id, fault)
-            await self._store.change(game_id, lambda _: None, functools.partial(_judge, verdict))
-        except Unavailable as error:
-            _log.warning("game %s could not be audited now: %s", game_id, error)
-        except Exception:  # the others are audited all the same
-            _log.exception("the audit of game %s broke off", game_id)
-        else:
+        while True:
+            try:
+                await self._settle(game_id)
+            except Unavailable as error:
+                _log.warning("game %s could not be audited now: %s", game_id, error)
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            except Exception:  # the others are audited all the same
+                _log.exception("the audit of game %s broke off", game_id)
+            return
+
+    async def _settle(self, game_id: str) -> None:
+        lines = await self._store.lines(game_id)
+        finding = await asyncio.to_thread(_examined, lines)
+        verdict: Verdict = "passed" if finding.ok else "failed"
+        if not finding.ok:
+            fault = finding.report.failure or finding.rules
+            _log.error("the log of game %s fails its audit: %s", game_id, fault)
+        judge = functools.partial(_judge, verdict)
+        judged = await self._store.change(game_id, lambda _: None, judge)
+        if judged.status == _JUDGED.status:
             self._count(verdict)
 
 
 def _judge(verdict: Verdict, found: HostedGame | None) -> Change:
+    """The verdict is noted once, whichever process comes to it first."""
     if found is None:
         raise GameNotFound
-    return Change((Write(replace(found, audit=verdict), ()),), Answer(204, (), b""))
+    if found.audit is not None:
+        return Change((), _KNOWN)
+    return Change((Write(replace(found, audit=verdict), ()),), _JUDGED)
 
 
 def _examined(lines: Sequence[bytes]) -> Finding:

@@ -1,4 +1,4 @@
-"""The command line: ``cubilete serve``, ``play``, ``verify``, ``openapi``, ``db``."""
+"""The command line: ``cubilete serve``, ``play``, ``verify``, ``openapi``, ``db``, ``keys``."""
 
 import json
 import os

@@ -6,16 +6,19 @@ follows, what is answered.
 """
 
 import asyncio
-from collections import OrderedDict
+import contextlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from service import keys, rules, steps
+from service.chains import ChainCache
 from service.dice import KeyChain, tagged_hash
 from service.errors import (
     FieldError,
     GameFrozen,
+    GameOver,
     InvalidInput,
     RematchExists,
     SeatNotFound,
@@ -51,7 +54,8 @@ from service.rules.base import Action
 from service.store import Answer, Change, GameFilter, Holder, HostedGame, Series, Store, Write
 from service.store.change import Check, Decide
 
-_CHAINS_CACHED: Final = 10_000
+_log = logging.getLogger(__name__)
+_KEYS_CACHED: Final = 64 * 1024 * 1024
 _PAGE: Final = 500
 
 
@@ -71,7 +75,7 @@ class Croupier:
         self.signing_keys = signing_keys
         self._now = now
         self._entropy = entropy
-        self._chains: OrderedDict[str, KeyChain] = OrderedDict()
+        self._chains = ChainCache(_KEYS_CACHED)
 
     # -- before the start ------------------------------------------------------------------------
 
@@ -90,7 +94,7 @@ class Croupier:
         host_token = keys.new_token("host", self._entropy)
         game_id, salt = keys.new_game_id(at, self._entropy), self._entropy(32)
         root = wanted.root or self._key.root(game_id, salt)
-        chain = await asyncio.to_thread(KeyChain, root, ruleset.throws_max(options, seats))
+        chain = await self._new_chain(game_id, root, ruleset.throws_max(options, seats))
         step = steps.create(game_id, ruleset, options, seats, wanted.seed_mode, chain, at)
         hosted = HostedGame(
             game=step.game,
@@ -159,7 +163,11 @@ class Croupier:
             hosted = exists(found)
             _require_version(hosted, caller)
             write = Write(hosted, ())
-            if hosted.game.status == "waiting" and seat in hosted.game.seeds():
+            steps.require_waiting(hosted.game)
+            if hosted.game.players[seat] is None and hosted.holders[seat] is not None:
+                # Kept for a player of the game before, whom this log does not know yet.
+                return self._changed(with_holder(write, seat, None), caller, render)
+            if seat in hosted.game.seeds() and not hosted.game.sealed:
                 write = followed(write, steps.void(hosted.game, self._chain(hosted), at, "left"))
             else:
                 write = followed(write, steps.leave(hosted.game, seat, at))
@@ -298,12 +306,11 @@ class Croupier:
         salts = [self._entropy(32) for _ in before.holders]
         ruleset = rules.ruleset(before.game.ruleset.key)
         seats = before.game.setup.seats
-        if options is None:
-            chosen = before.game.setup.options
-        else:
-            chosen = ruleset.parse_options(options, seats, hotseat=before.hotseat)
+        # The rules may have a newer version by now: what was chosen is checked by it.
+        asked = before.game.setup.options_json if options is None else options
+        chosen = ruleset.parse_options(asked, seats, hotseat=before.hotseat)
         root = self._rematch_root(before.game, next_id, salt)
-        chain = await asyncio.to_thread(KeyChain, root, ruleset.throws_max(chosen, seats))
+        chain = await self._new_chain(next_id, root, ruleset.throws_max(chosen, seats))
         mode = before.game.setup.seed_mode
         first = steps.create(next_id, ruleset, chosen, seats, mode, chain, at)
 
@@ -382,8 +389,9 @@ class Croupier:
             versions = await self._store.going(ids[start : start + _PAGE])
             for game_id, version in versions.items():
                 if version < known[game_id].seq:
-                    await self._change(game_id, require_game, self._ending(at), Caller())
-                    ended.append(game_id)
+                    with contextlib.suppress(GameOver):  # another process was first
+                        await self._change(game_id, require_game, self._ending(at), Caller())
+                        ended.append(game_id)
         return ended
 
     def _ending(self, at: int) -> Decide:
@@ -410,6 +418,7 @@ class Croupier:
                 raise GameFrozen
             return decide(found)
 
+        await self._warm(game_id)
         answer = await self._store.change(game_id, check, unfrozen, caller.retry)
         if not (answer.replayed and answer.sealed):
             return answer
@@ -435,19 +444,30 @@ class Croupier:
         kept = replace(answer, body=self._key.seal(answer.body, nonce), sealed=True)
         return Change((Write(done.hosted, done.lines),), answer, kept)
 
+    async def _new_chain(self, game_id: str, root: bytes, length: int) -> KeyChain:
+        chain = await asyncio.to_thread(KeyChain, root, length)
+        self._chains.put(game_id, chain)
+        return chain
+
+    async def _warm(self, game_id: str) -> None:
+        """Makes the key chain of a game that goes on before the committer needs it: a long one
+        would keep all others waiting."""
+        if self._chains.get(game_id) is None:
+            hosted = await self._store.game(game_id)
+            if hosted is not None and hosted.game.status in ("waiting", "playing"):
+                await asyncio.to_thread(self._chain, hosted)
+
     def _chain(self, hosted: HostedGame) -> KeyChain:
-        """The key chain of a game; the last ones used are kept with their checkpoints."""
+        """The key chain of a game; raises GameFrozen if it is not the one committed to."""
         game = hosted.game
         chain = self._chains.get(game.id)
         if chain is None:
             root = game.root if game.setup.seed_mode == "practice" else None
             chain = KeyChain(root or self._key.root(game.id, hosted.salt), game.setup.throws_max)
             if chain.commitment != game.setup.commitment:
-                raise AssertionError("the root does not lead to the commitment")
-            self._chains[game.id] = chain
-            if len(self._chains) > _CHAINS_CACHED:
-                self._chains.popitem(last=False)
-        self._chains.move_to_end(game.id)
+                _log.error("the root of game %s does not lead to its commitment", game.id)
+                raise GameFrozen
+            self._chains.put(game.id, chain)
         return chain
 
     def _rematch_root(self, game: Game, next_id: str, salt: bytes) -> bytes:

@@ -10,16 +10,17 @@ CubileteError
 │   ├── KeyReused                the Idempotency-Key belongs to another request
 │   ├── TokenMissing, TokenUnknown
 │   ├── NotYourSeat, HostOnly
+│   ├── GameFrozen               the game's log has failed an audit
 │   ├── NotFound
 │   │   ├── GameNotFound, RulesetNotFound, SeatNotFound, VersionNotFound, SeriesNotFound
 │   └── Conflict                 well asked, but not in this state of the game
 │       ├── StaleVersion         the caller has seen an older version
 │       ├── NotYourTurn, IllegalAction
 │       ├── GameOver, GameNotOver, GameNotStarted, GameStarted, SeatsOpen
+│       ├── SeedsMissing, SeedRefused
 │       └── SeatTaken, GameFull, NameTaken, RematchExists
-└── Unavailable                  the store can't answer now; nothing was changed
-
-ThrowsExhausted                  no refusal: the game ends on its current scores
+├── Unavailable                  the store can't answer now; nothing was acknowledged
+└── ThrowsExhausted              no refusal: the game ends on its current scores
 """
 
 from collections.abc import Sequence

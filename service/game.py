@@ -15,7 +15,7 @@ from service import rules
 from service.dice import Die, Throw
 from service.log import NO_HASH, Entry, entry_hash
 from service.rules.base import LegalAction, Outcome, Ruleset
-from service.values import changed
+from service.values import bytes_or_none, changed, hex_or_none
 
 Status: TypeAlias = Literal["waiting", "playing", "finished", "abandoned", "void"]
 Changes: TypeAlias = dict[str, Any]
@@ -42,14 +42,15 @@ class Player:
         return {
             "kind": self.kind,
             "who": self.who,
-            "commit": _hex(self.commit),
-            "seed": _hex(self.seed),
+            "commit": hex_or_none(self.commit),
+            "seed": hex_or_none(self.seed),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Player":
         """The player that ``to_json`` gave, among other members."""
-        return cls(data["kind"], data["who"], _bytes(data["commit"]), _bytes(data["seed"]))
+        commit, seed = bytes_or_none(data["commit"]), bytes_or_none(data["seed"])
+        return cls(data["kind"], data["who"], commit, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ def created(entry: Entry) -> Game:
         context=None,
         throws=0,
         last_key=setup.commitment,
-        root=_bytes(entry.data["root"]),
+        root=bytes_or_none(entry.data["root"]),
         state=None,
         outcome=None,
         reason=None,
@@ -276,10 +277,10 @@ def dump(game: Game) -> dict[str, Any]:
         "status": game.status,
         "players": [None if player is None else player.to_json() for player in game.players],
         "sealed": game.sealed,
-        "context": _hex(game.context),
+        "context": hex_or_none(game.context),
         "throws": game.throws,
         "last_key": game.last_key.hex(),
-        "root": _hex(game.root),
+        "root": hex_or_none(game.root),
         "state": None if game.state is None else game.ruleset.dump(game.state),
         "outcome": None if game.outcome is None else game.outcome.to_json(),
         "reason": game.reason,
@@ -300,19 +301,11 @@ def load(game_id: str, setup: Setup, dumped: Mapping[str, Any]) -> Game:
             None if player is None else Player.from_json(player) for player in dumped["players"]
         ),
         sealed=dumped["sealed"],
-        context=_bytes(dumped["context"]),
+        context=bytes_or_none(dumped["context"]),
         throws=dumped["throws"],
         last_key=bytes.fromhex(dumped["last_key"]),
-        root=_bytes(dumped["root"]),
+        root=bytes_or_none(dumped["root"]),
         state=None if state is None else setup.ruleset.load(state),
         outcome=None if outcome is None else _OUTCOME.validate_json(json.dumps(outcome)),
         reason=dumped["reason"],
     )
-
-
-def _hex(value: bytes | None) -> str | None:
-    return None if value is None else value.hex()
-
-
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else bytes.fromhex(text)

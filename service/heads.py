@@ -49,8 +49,9 @@ class HeadFile:
                 self._shorten()
             fcntl.flock(self._lock, fcntl.LOCK_SH)
             self._handle = os.open(
-                self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+                self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
             )
+            self._end_torn_line()
         except OSError as error:
             raise BadSetting(f"CUBILETE_DATA_DIR: {self._path}: {error.strerror}") from None
 
@@ -71,9 +72,21 @@ class HeadFile:
             os.fsync(file.fileno())
         draft.replace(self._path)
 
+    def _end_torn_line(self) -> None:
+        """A crash may have left half a line: the next one begins a line of its own."""
+        size = os.fstat(self._handle).st_size
+        if size and os.pread(self._handle, 1, size - 1) != b"\n":
+            os.write(self._handle, b"\n")
+
     def append(self, heads: Iterable[Head]) -> None:
-        """Adds the newest heads, on disk when this returns (unless syncing is off)."""
-        os.write(self._handle, "".join(map(_line, heads)).encode())
+        """Adds the newest heads, on disk when this returns (unless syncing is off).
+
+        Raises OSError if they could not be written whole.
+        """
+        text = "".join(map(_line, heads)).encode()
+        if os.write(self._handle, text) != len(text):
+            os.write(self._handle, b"\n")  # a torn line by itself is passed over
+            raise OSError("the disk took a part of the heads")
         if self._sync:
             os.fdatasync(self._handle)
 

@@ -26,7 +26,6 @@ EntryType: TypeAlias = Literal[
     "void",
 ]
 ENTRY_TYPES: Final = frozenset(get_args(EntryType))
-LAST_TYPES: Final = frozenset({"finished", "abandoned", "void"})
 NO_HASH: Final = bytes(32)
 INTEGER_LIMIT: Final = 2**53 - 1
 DEPTH_LIMIT: Final = 64

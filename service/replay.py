@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from service.dice import Face
-from service.errors import CubileteError
+from service.dice import Cup, Face, KeyChain
+from service.errors import CubileteError, ThrowsExhausted
 from service.game import Game, fold
-from service.log import Entry, parse
-from service.rules.base import Action, SeatAction, TableAction
+from service.log import Entry, EntryType, parse
+from service.rules.base import Action, Resign, SeatAction, TableAction
 from service.steps import event_json, require_legal
 
 _ACTIONS: TypeAdapter[Action] = TypeAdapter(SeatAction)
@@ -50,25 +50,50 @@ def _games(lines: Iterable[bytes]) -> Iterator[Game]:
 def audit(lines: Sequence[bytes]) -> Game:
     """Replays a log and lets the rules decide each action again from its recorded throws.
 
-    Returns the game; raises NotReplayable where an action was not legal, or where events, opening
-    or outcome are not what the rules make of it. Keys and faces are for ``verify`` to check.
+    Returns the game; raises NotReplayable where dice or options are not the ruleset's, where an
+    action was not legal, where events, opening or outcome are not what the rules make of it, and
+    where a game does not end when it is decided, or ends for want of throws while there are some.
+    Keys and faces are for ``verify`` to check.
     """
     before: Game | None = None
-    opening_due = False
+    due: EntryType | None = None
     for game, line in zip(_games(lines), lines, strict=True):
         entry = parse(line)
         try:
-            if entry.type == "acted":
-                _audit_action(_expect(before), entry, opening_due)
-            elif entry.type == "finished":
-                _audit_outcome(_expect(before), entry)
-            elif opening_due:
-                raise ValueError("the table's opening is missing")
+            _audit_entry(before, game, entry, due)
         except (ValueError, LookupError, TypeError, CubileteError) as error:
             raise NotReplayable(entry.seq, str(error)) from error
-        opening_due = entry.type == "started" and game.ruleset.opening(game.state) is not None
+        due = _due(game, entry)
         before = game
     return _expect(before)
+
+
+def _due(game: Game, entry: Entry) -> EntryType | None:
+    """What must come next: the table's opening, or the end of a game that is decided."""
+    if entry.type == "started" and game.ruleset.opening(game.state) is not None:
+        return "acted"
+    if entry.type in ("started", "acted") and game.ruleset.outcome(game.state) is not None:
+        return "finished"
+    return None
+
+
+def _audit_entry(before: Game | None, game: Game, entry: Entry, due: EntryType | None) -> None:
+    if entry.type == "created":
+        _audit_setup(game, entry.data["options"])
+    elif entry.type == "finished":
+        _audit_outcome(_expect(before), game, entry)
+    elif due is not None and entry.type != due:
+        raise ValueError(f"{due} is due here")
+    elif entry.type == "acted":
+        _audit_action(_expect(before), entry, opening_due=due == "acted")
+
+
+def _audit_setup(game: Game, written: Any) -> None:
+    """The options are complete and can be played, and the dice are those of the ruleset."""
+    setup = game.setup
+    options = game.ruleset.parse_options(setup.options_json, setup.seats)
+    if written != setup.options_json or setup.dice != game.ruleset.dice(options, setup.seats):
+        raise ValueError("not the options or the dice of this ruleset")
 
 
 def _expect(game: Game | None) -> Game:
@@ -94,12 +119,47 @@ def _audit_action(game: Game, entry: Entry, opening_due: bool) -> None:
         raise ValueError("more throws than the rules ask for")
 
 
-def _audit_outcome(game: Game, entry: Entry) -> None:
-    expected = game.ruleset.outcome(game.state)
+def _audit_outcome(before: Game, ended: Game, entry: Entry) -> None:
+    expected = before.ruleset.outcome(before.state)
     if expected is None:
-        expected = game.ruleset.exhausted(game.state)
+        if not _exhausted(before, ended):
+            raise ValueError("the game is not decided, and there are throws left")
+        expected = before.ruleset.exhausted(before.state)
     if expected.to_json() != entry.data["outcome"]:
         raise ValueError("the rules come to another outcome")
+
+
+def _exhausted(game: Game, ended: Game) -> bool:
+    """Whether some action that was due needs more throws than the revealed root has left."""
+    if ended.root is None or game.context is None:
+        return False
+    chain = KeyChain(ended.root, game.setup.throws_max)
+    opening = game.ruleset.opening(game.state)
+    asked = [(None, opening)] if opening is not None else _possible(game)
+    for seat, action in asked:
+        cup = Cup(chain, game.context, game.throws, game.setup.dice)
+        try:
+            game.ruleset.play(game.state, seat, action, cup)
+        except ThrowsExhausted:
+            return True
+    return False
+
+
+def _possible(game: Game) -> list[tuple[int | None, Action]]:
+    """One action of each kind that is legal, the one that throws most, and resignations."""
+    found: list[tuple[int | None, Action]] = [
+        (seat, Resign(kind="resign"))
+        for seat in range(game.setup.seats)
+        if game.ruleset.can_resign(game.state, seat)
+    ]
+    for legal in game.legal():
+        asked: dict[str, Any] = {"kind": legal.kind}
+        if legal.min is not None:
+            asked["amount"] = legal.min
+        if legal.dice is not None:
+            asked["mask"] = [True] * legal.dice
+        found.append((legal.seat, _ACTIONS.validate_json(json.dumps(asked))))
+    return found
 
 
 class RecordedDice:

@@ -100,7 +100,7 @@ def acting_seat(hosted: HostedGame, seat: int | None, action: Action, role: Role
     game = hosted.game
     steps.require_playing(game)
     legal = game.legal()
-    if seat is None and any(one.seat is None and one.kind == action.kind for one in legal):
+    if seat is None and action.kind in game.ruleset.host_kinds(game.setup.options):
         return None
     if not hosted.hotseat:
         raise NotYourSeat

@@ -23,7 +23,7 @@ class Settings(BaseSettings):
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     """How many processes serve; more than one needs PostgreSQL."""
     data_dir: Path = Path("data")
-    """Where the embedded database and the server key live."""
+    """Where the embedded database, the keys and the head file live."""
     database_url: str | None = None
     """``sqlite:///path`` or ``postgresql://..``; the embedded file in ``data_dir`` if unset."""
     server_key: SecretStr | None = None

@@ -225,7 +225,7 @@ def require_legal(game: Game, seat: int | None, action: Action) -> None:
     if any(allowed.admits(seat, action) for allowed in legal):
         return
     mine = [allowed.to_json() for allowed in legal if allowed.seat == seat]
-    if not mine:
+    if not mine and seat is not None:
         raise NotYourTurn(to_act=list(game.to_act()))
     raise IllegalAction(ruleset.refusal(game.state, seat, action), legal_actions=mine)
 

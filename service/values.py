@@ -1,4 +1,4 @@
-"""Frozen values with one thing changed, for the paths that every action takes."""
+"""Frozen values with one thing changed, and bytes as JSON holds them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -33,4 +33,21 @@ def _access(kind: Any) -> tuple[Callable[[Any], Any], Mapping[str, Callable[[Any
     if hasattr(kind, "__post_init__"):
         raise TypeError(f"{kind.__name__} computes when it is made")
     names = [field.name for field in fields(kind)]
-    return attrgetter(*names), {name: getattr(kind, name).__set__ for name in names}
+    get = attrgetter(*names)
+    read = get if len(names) > 1 else lambda value: (get(value),)
+    return read, {name: getattr(kind, name).__set__ for name in names}
+
+
+def set_at(values: tuple[V, ...], index: int, value: V) -> tuple[V, ...]:
+    """The same values, but for the one at ``index``."""
+    return (*values[:index], value, *values[index + 1 :])
+
+
+def hex_or_none(value: bytes | None) -> str | None:
+    """The hex digits of bytes; null stays null."""
+    return None if value is None else value.hex()
+
+
+def bytes_or_none(digits: str | None) -> bytes | None:
+    """What ``hex_or_none`` has told."""
+    return None if digits is None else bytes.fromhex(digits)

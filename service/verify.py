@@ -1,7 +1,8 @@
 """Offline verifier of `fair-dice/1` logs. This one file, copied anywhere, is all of it, and it
 needs nothing but Python 3.11 or newer:
 
-    python verify.py FILE-or-URL [--receipt FILE] [--public-key HEX] [--claim finished] [--verbose]
+    python verify.py FILE-or-URL [--receipt FILE] [--public-key HEX] [--claim finished]
+                     [--json] [--verbose]
 
 It is written from the specification (`fair-dice.md`; "section n" below is a section of it) and
 shares no code with the server. To read it: encoding and dice (sections 1-3), canonical lines and
@@ -82,7 +83,7 @@ def mac(key: bytes, name: str, *fields: bytes) -> bytes:
 # What H and MAC put before the changing bytes is made once: a chain has up to 65,535 links.
 _CHAIN_PREFIX = enc(f"{PROTOCOL}/chain".encode()) + u32(4)
 _DIE_PREFIX = enc(f"{PROTOCOL}/die".encode())
-_LENGTH_4, _LENGTH_32 = u32(4), u32(32)
+_LENGTH_0, _LENGTH_4, _LENGTH_32 = u32(0), u32(4), u32(32)
 
 
 def chain_key(number: int, key: bytes) -> bytes:
@@ -134,8 +135,10 @@ class Die:
 
     def number(self, words: Iterator[int]) -> int:
         """The first word below the limit decides, so that every number is equally likely."""
-        limit, total = self.limit, self.total
-        return next(word % total for word in words if word < limit)
+        for word in words:
+            if word < self.limit:
+                return word % self.total
+        raise AssertionError("the words never end")
 
     def face(self, number: int) -> int | str:
         """The first face for which the weights up to it exceed the number."""
@@ -144,7 +147,7 @@ class Die:
 
 def throw_prefix(context: bytes, throw: int) -> bytes:
     """Section 3: what all dice of a throw have in common (E is the empty field)."""
-    return _DIE_PREFIX + enc(context, b"", u32(throw))
+    return _DIE_PREFIX + _LENGTH_32 + context + _LENGTH_0 + _LENGTH_4 + u32(throw)
 
 
 def die_words(key: bytes, prefix: bytes, die: int) -> Iterator[int]:
@@ -471,6 +474,7 @@ CLAIMS = {  # what a log may be presented as, and the stages that bear it out
     "playing": ("playing",),
     **{end: (end,) for end in ENDS},
 }
+RULES_UNJUDGED = "the rules were not replayed: actions, events, outcome are not judged here"
 TRUST = {
     "operator": "mode operator: you trust the operator not to have picked the seed",
     "practice": "mode practice: the root was public from the start, every throw was foreseeable",
@@ -710,7 +714,7 @@ class _Log:
         if failure is None:
             notes = [TRUST[self.mode]] if self.mode in TRUST else []
             notes += [] if ended else ["incomplete: the log has no last entry"]
-            notes += ["the rules were not replayed: actions, events, outcome are not judged here"]
+            notes += [RULES_UNJUDGED]
             if "receipt" not in self.reached:
                 notes += ["without a receipt, a log that was rewritten as a whole looks the same"]
             notes += self.notes

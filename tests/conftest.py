@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
 from tests import contract_check
+from tests.player import Player
 from tests.server import Server
 
 pytest_plugins = ["tests.postgres"]
@@ -32,12 +34,21 @@ def api(server: Server) -> Iterator[httpx.Client]:
         yield connected
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With CUBILETE_TESTS_NO_SKIP set a skipped test fails: CI installs what tests need."""
-    report: pytest.TestReport = yield
+@pytest.fixture
+def player(client: httpx.Client) -> Player:
+    return Player(client)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Server]:
+    """A server of one's own, to stop and start again."""
+    server = Server(tmp_path / "data")
+    yield server.start()
+    server.stop()
+
+
+def allow_no_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """With CUBILETE_TESTS_NO_SKIP set what is skipped fails: CI installs what tests need."""
     if (
         os.environ.get("CUBILETE_TESTS_NO_SKIP")
         and report.skipped
@@ -45,4 +56,22 @@ def pytest_runtest_makereport(
     ):
         report.outcome = "failed"
         report.longrepr = f"skipped, which is not allowed here: {report.longrepr}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report: pytest.TestReport = yield
+    allow_no_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a module that skips itself as a whole."""
+    report: pytest.CollectReport = yield
+    allow_no_skip(report)
     return report

@@ -1,4 +1,8 @@
-"""Tables to test with: games created and played over HTTP."""
+"""Tables to test with: games created and played over HTTP, each answer handed over as it came.
+
+For tests of the answers, refusals included. ``tests.player`` is for tests of what a game leaves
+behind: there every request must succeed, and the game and its receipts are remembered.
+"""
 
 import secrets
 from collections.abc import Mapping, Sequence

@@ -16,6 +16,7 @@ from service.dice import KeyChain
 from service.errors import StaleVersion
 from service.game import Player
 from service.keys import new_game_id
+from service.log import parse
 from service.rules.base import Roll
 from service.store import Answer, Change, Holder, HostedGame, Retry, Series, Store, Write
 from service.store.change import Check, Decide
@@ -173,3 +174,15 @@ def rows(url: str, query: Select[T]) -> list[T]:
             return list(connection.execute(query).scalars())
     finally:
         engine.dispose()
+
+
+async def seqs(store: Store, game_id: str) -> list[int]:
+    """The numbers of the stored lines."""
+    return [parse(line).seq for line in await store.lines(game_id)]
+
+
+async def stored(store: Store, game_id: str) -> HostedGame:
+    """A game that must be there."""
+    hosted = await store.game(game_id)
+    assert hosted is not None
+    return hosted

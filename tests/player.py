@@ -1,8 +1,14 @@
-"""A player of the API: creates games, joins them and plays, with as few words as possible."""
+"""A player of the API for tests of what a game leaves behind: its log, record, seeds and receipts.
+
+Every request must succeed, and the game is remembered. Tests of the answers themselves, refusals
+included, use ``tests.game_client``, which remembers nothing and hands every answer over.
+"""
 
 from typing import Any
 
 import httpx
+
+from tests.game_client import bearer, new_game
 
 
 class Player:
@@ -25,8 +31,8 @@ class Player:
         return text
 
     def create(self, ruleset: str = "pig", *names: str | None, **body: Any) -> dict[str, Any]:
-        seats = [{"name": name} if name else {} for name in names or ("Ana", "Ben")]
-        answer = self.ask("POST", "/v1/games", {"ruleset": ruleset, "seats": seats, **body})
+        asked = new_game(ruleset, names or ("Ana", "Ben"), **body)
+        answer = self.ask("POST", "/v1/games", asked)
         self.host = answer["tokens"]["host"]
         self.seats = {seat["seat"]: seat["token"] for seat in answer["tokens"]["seats"]}
         return answer
@@ -54,8 +60,7 @@ class Player:
         self, method: str, path: str, body: Any = None, token: str | None = None, status: int = 0
     ) -> dict[str, Any]:
         """A request that must be answered with ``status`` (0: any 2xx)."""
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        answer = self.client.request(method, path, json=body, headers=headers)
+        answer = self.client.request(method, path, json=body, headers=bearer(token))
         good = answer.status_code == status if status else answer.is_success
         assert good, f"{method} {path}: {answer.status_code} {answer.text}"
         told: dict[str, Any] = answer.json()

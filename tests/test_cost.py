@@ -36,7 +36,7 @@ Ask: TypeAlias = Callable[[Store, Table], Awaitable[None]]
 _ACTION: TypeAdapter[Action] = TypeAdapter(SeatAction)
 
 EARLY, LATE = 10, 10_000
-LONG = {"target": 1_000_000, "starter": "seat"}
+LONG = {"target": 10_000, "starter": "seat"}
 # Options with which a game goes on for as long as the ruleset lets it.
 SLOW: dict[str, dict[str, Any]] = {
     "pig": LONG,
@@ -47,8 +47,9 @@ SLOW: dict[str, dict[str, Any]] = {
     "heaven-and-nine": {"end": {"rounds": 1000}, "bankroll": 10**9, "starter": "seat"},
     "dice-duel": {"format": {"first_to_win": 9}, "free_formats": True},
 }
-# Numbers have more digits later in the game; nothing else may be longer.
-SLACK = 256
+# A line says more of one action than of another, and numbers get more digits; 10,000 lines or
+# anything that has gathered since would be far more.
+SLACK = 2_000
 # The rounds of a duel, of which there are at most 17, are remembered.
 GROWTH = 2_000
 

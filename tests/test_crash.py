@@ -271,15 +271,15 @@ def answers_in(trace: str) -> tuple[int, int]:
     return answers, early
 
 
-if strace_works():  # elsewhere the settings of every connection, tested with the store, must do
-
-    def test_a_change_is_on_the_disk_before_it_is_answered(tmp_path):
-        with TracedServer(tmp_path) as server:
-            table = Table(server, Random(1))
-            with server.client() as client:
-                for _ in range(20):
-                    table.answered(table.roll(client, new_key()))
-        trace = server.trace.read_text()
-        assert answers_in(trace) == (21, 0)
-        other = "".join(line for line in trace.splitlines(True) if "-wal" not in line)
-        assert answers_in(other) == (21, 21)
+# Elsewhere the settings of every connection, tested with the store, must do.
+@pytest.mark.skipif(not strace_works(), reason="no strace here that may trace")
+def test_a_change_is_on_the_disk_before_it_is_answered(tmp_path):
+    with TracedServer(tmp_path) as server:
+        table = Table(server, Random(1))
+        with server.client() as client:
+            for _ in range(20):
+                table.answered(table.roll(client, new_key()))
+    trace = server.trace.read_text()
+    assert answers_in(trace) == (21, 0)
+    other = "".join(line for line in trace.splitlines(True) if "-wal" not in line)
+    assert answers_in(other) == (21, 21)

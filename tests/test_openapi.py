@@ -183,6 +183,17 @@ def test_options_and_state_are_those_of_the_rulesets():
     assert "options" not in schema_of("NewGame")["required"]
 
 
+def test_events_are_those_of_the_rulesets():
+    told = {choice["$ref"].rsplit("/", 1)[1] for choice in schema_of("RulesetEvent")["anyOf"]}
+    assert told == {event.__name__ for ruleset in RULESETS for event in ruleset.events}
+    assert schema_of("ActedData")["properties"]["events"]["items"] == {
+        "$ref": "#/components/schemas/RulesetEvent"
+    }
+    rolled = {"kind": "rolled", "seat": 0, "faces": [3], "points": 3, "turn_total": 3}
+    assert not list(faults(schema_of("RulesetEvent"), rolled | {"must_roll": False}))
+    assert list(faults(schema_of("RulesetEvent"), rolled))
+
+
 def test_what_the_examples_show_is_valid():
     for at, found in everywhere(document()["components"]["schemas"]):
         if isinstance(found.get("examples"), list):

@@ -2,6 +2,8 @@
 
 import ast
 import json
+import os
+import platform
 import re
 import shlex
 import shutil
@@ -14,19 +16,20 @@ from pathlib import Path
 import pytest
 
 import service
+from tests.postgres import POSTGRESQL
 
 ROOT = Path(__file__).resolve().parents[1]
 SERVICE = ROOT / "service"
-LOCKS = ("requirements.lock", "requirements-dev.lock")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 # Written by others and kept as they came.
 VENDORED = ("service/web/vendor/",)
+FETCHED = ("build", "data", "dist", "node_modules")
 # So spelled that no pattern finds itself.
 UNWANTED = {
     "a leftover marker": re.compile(r"\b(?:TO[D]O|FIX[M]E|XX[X]|HAC[K])\b"),
     "a path of somebody's machine": re.compile(
-        r"(?<![\w.}])/(?:hom[e]|User[s]|wor[k]|roo[t])/[\w.]|\b[A-Z]:\\User[s]\\"
+        r"(?<![\w.}])/(?:hom[e]|User[s]|wor[k]|roo[t]|tm[p])/[\w.]|\b[A-Z]:\\User[s]\\"
     ),
     "the name of a package registry's host": re.compile(
         r"\bpypi\.org\b|\bpythonhosted\.org\b|\bnpmjs\.(?:org|com)\b|\byarnpkg\.com\b"
@@ -35,6 +38,18 @@ UNWANTED = {
         re.IGNORECASE,
     ),
 }
+
+
+def lock_files() -> Iterator[str]:
+    """Every lock of the tree, outside of what is fetched or built."""
+    for place, below, names in os.walk(ROOT):
+        below[:] = [one for one in below if one[0] != "." and one not in FETCHED]
+        for name in names:
+            if name.endswith(".lock"):
+                yield (Path(place) / name).relative_to(ROOT).as_posix()
+
+
+LOCKS = sorted(lock_files())
 
 
 def normal(name: str) -> str:
@@ -134,6 +149,18 @@ def test_the_build_backend_comes_from_the_locks():
 
 def test_the_package_and_the_distribution_have_one_version():
     assert PROJECT["project"]["version"] == service.__version__
+
+
+def test_the_locks_of_the_project_are_among_those_checked():
+    assert {"requirements.lock", "requirements-dev.lock"} <= set(LOCKS)
+
+
+def test_a_real_postgresql_is_among_the_databases_where_the_test_extra_brings_one():
+    machine = platform.machine()
+    brought = sys.platform == "darwin" or (
+        sys.platform == "linux" and machine in ("x86_64", "aarch64")
+    )
+    assert POSTGRESQL or not brought
 
 
 # --- image ------------------------------------------------------------------------------------
@@ -276,6 +303,7 @@ def test_no_file_holds(what):
         ("a leftover marker", "x = 1  # TO" + "DO later"),
         ("a path of somebody's machine", 'open("/ho' + 'me/ana/cubilete")'),
         ("a path of somebody's machine", "C:" + "\\Users\\ana"),
+        ("a path of somebody's machine", "    # via -r /tm" + "p/req.in"),
         ("the name of a package registry's host", "https://files.python" + "hosted.org/x"),
     ],
 )

@@ -5,13 +5,16 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from service import verify
+from service.rules import RULESETS
 from tests.server import Server
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -19,6 +22,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 ADDRESS = "http://127.0.0.1:8000"
 SHOWN = re.compile(r"^```sh run\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.M | re.S)
 END = "--- end of a block ---"
+SEEDS_GIVEN = {"operator": 0, "open": 1, "sealed": 2}  # at a table of two bots
 
 
 def blocks() -> list[tuple[str, str]]:
@@ -91,22 +95,57 @@ def bot(server: Server, game_id: str, name: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("ruleset", ["pig", "two-dice-pig", "big-pig"])
-def test_two_bots_play_a_game_to_its_end(ruleset: str, server: Server, client: httpx.Client):
-    table = {"ruleset": ruleset, "options": {"target": 30}, "seats": [{}, {}]}
-    game_id = client.post("/v1/games", json=table).raise_for_status().json()["game"]["id"]
-    players = [bot(server, game_id, name) for name in ("Ada", "Blaise")]
+TABLES: list[tuple[str, dict[str, Any], str]] = [  # with options that make their games short
+    ("pig", {"target": 30}, "operator"),
+    ("two-dice-pig", {"target": 30}, "operator"),
+    ("big-pig", {"target": 30}, "operator"),
+    ("big-pig", {"target": 30}, "open"),
+    ("pass-the-pigs", {"target": 30}, "operator"),
+    ("dados-puercos", {"target": 30}, "operator"),
+    ("dados-puercos", {"target": 30}, "sealed"),
+    ("dados-puercos", {"mode": "turns", "bets": 2}, "operator"),
+    ("dados-puercos", {"mode": "rounds", "target": 40, "stake": 5}, "operator"),
+    ("heaven-and-nine", {"bankroll": 20, "end": {"rounds": 3}}, "operator"),
+    ("dice-duel", {"format": {"best_of": 3}}, "operator"),
+]
+
+
+def test_the_bot_is_tried_with_every_ruleset():
+    assert {key for key, _, mode in TABLES if mode == "operator"} == {one.key for one in RULESETS}
+
+
+def seal(client: httpx.Client, path: str, host: str) -> None:
+    """The host closes the roster as soon as every seat is taken."""
+    deadline = time.monotonic() + 30
+    while client.post(f"{path}/seal", headers={"authorization": f"Bearer {host}"}).is_error:
+        assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize(("ruleset", "options", "mode"), TABLES)
+def test_two_bots_play_a_game_to_its_end(
+    ruleset: str, options: dict[str, Any], mode: str, server: Server, client: httpx.Client
+):
+    table = {"ruleset": ruleset, "options": options, "seats": [{}, {}], "seed_mode": mode}
+    created = client.post("/v1/games", json=table).raise_for_status().json()
+    path = f"/v1/games/{created['game']['id']}"
+    players = [bot(server, created["game"]["id"], name) for name in ("Ada", "Blaise")]
+    if mode == "sealed":
+        seal(client, path, created["tokens"]["host"])
     told = [player.communicate(timeout=60)[0] for player in players]
     assert [player.returncode for player in players] == [0, 0]
-    assert sorted(line.split()[1] for line in told) == ["lost:", "won:"]
-    report = verify.verify(client.get(f"/v1/games/{game_id}/audit").content, claim="finished")
+    game = client.get(path).json()
+    winners = {game["players"][seat]["name"] for seat in game["outcome"]["winners"]}
+    assert {line.split()[0] for line in told if " won: " in line} == winners
+    assert len([one for one in game["dice"]["seeds"] if one["seed"]]) == SEEDS_GIVEN[mode]
+    report = verify.verify(client.get(f"{path}/audit").content, claim="finished")
     assert report.ok, report.text()
 
 
-def test_the_bot_has_some_twenty_lines():
+def test_the_bot_is_as_short_as_is_said():
     text = (ROOT / "examples" / "bot.py").read_text("utf-8")
     code = re.sub(r'^""".*?"""', "", text, flags=re.S)
-    assert len([line for line in code.splitlines() if line.strip()]) <= 27
+    assert 45 <= len([line for line in code.splitlines() if line.strip()]) <= 55
+    assert "in some fifty lines" in README
 
 
 # --- the project --------------------------------------------------------------------------------

@@ -5,30 +5,13 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-
-import httpx
-import pytest
 
 from service.keys import open_signing_keys
 from service.log import canonical
 from service.verify import check_receipt, verify, verify_log
 from tests.player import Player
 from tests.server import Server
-
-
-@pytest.fixture
-def player(client: httpx.Client) -> Player:
-    return Player(client)
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Server]:
-    """A server of one's own, to stop and start again."""
-    server = Server(tmp_path / "data")
-    yield server.start()
-    server.stop()
 
 
 def test_every_changing_answer_carries_a_receipt_of_its_head(player: Player) -> None:

@@ -1,6 +1,5 @@
 """Player seeds over HTTP: join with a commit or a seed, seal, reveal, start, void."""
 
-import httpx
 import pytest
 
 from service.dice import client_commit
@@ -8,11 +7,6 @@ from service.verify import verify_log
 from tests.player import Player
 
 SEEDS = [bytes([number + 1]) * 32 for number in range(3)]
-
-
-@pytest.fixture
-def player(client: httpx.Client) -> Player:
-    return Player(client)
 
 
 def sealed_table(player: Player, commits: tuple[int, ...] = (0, 1), **body: object) -> None:

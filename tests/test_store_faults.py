@@ -5,17 +5,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
 from sqlalchemy import Connection, event
-from sqlalchemy.exc import SQLAlchemyError
 
 from service.errors import Unavailable
 from service.log import parse
-from service.store import Answer, HostedGame, Store, committer, engine, tables
+from service.store import Answer, HostedGame, Store, committer, engine
 from tests.hosted import (
     AT,
     anybody,
@@ -23,15 +21,14 @@ from tests.hosted import (
     created,
     one_batch,
     opened,
-    retry,
     roll,
     run,
-    table,
+    seqs,
+    stored,
 )
 from tests.postgres import PipServer
-from tests.wire import Cut, Wire
 
-BUSY_S = 0.4
+BUSY_S = 0.8
 OTHERS = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -42,18 +39,8 @@ OTHERS = (
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits that take seconds elsewhere are short here."""
     monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", BUSY_S)
-    monkeypatch.setattr(committer, "_PATIENCE_S", 2 * BUSY_S)
+    monkeypatch.setattr(committer, "_PATIENCE_S", 6 * BUSY_S)
     monkeypatch.setitem(engine.TIMEOUTS_MS, "lock_timeout", int(BUSY_S * 1000))
-
-
-async def seqs(store: Store, game_id: str) -> list[int]:
-    return [parse(line).seq for line in await store.lines(game_id)]
-
-
-async def stored(store: Store, game_id: str) -> HostedGame:
-    hosted = await store.game(game_id)
-    assert hosted is not None
-    return hosted
 
 
 # --- waiting ------------------------------------------------------------------------------------
@@ -156,20 +143,22 @@ def test_reads_do_not_wait_for_a_writer_and_changes_are_told_to_come_back(tmp_pa
             made, unread = await created(store), await created(store)
             store._cache.drop([unread.id])
             with sqlite_write_lock(url):
-                began = time.monotonic()
-                changes = [asked(store, made, made.roll()) for _ in range(40)]
-                probes = [asyncio.ensure_future(store.ready()) for _ in range(40)]
+                waiting = [asked(store, made, made.roll()) for _ in range(40)]
+                waiting += [asyncio.ensure_future(probe(store)) for _ in range(40)]
                 await asyncio.sleep(0)
                 assert (await stored(store, unread.id)).game.version == 3
                 assert await seqs(store, made.id) == [0, 1, 2, 3]
-                assert time.monotonic() - began < BUSY_S
-                told = await asyncio.gather(*changes, *probes, return_exceptions=True)
+                assert not any(one.done() for one in waiting)
+                told = await asyncio.gather(*waiting, return_exceptions=True)
                 assert {type(one) for one in told} == {Unavailable}
-                assert time.monotonic() - began < 6 * BUSY_S
             await store.ready()
             assert parse((await roll(store, made)).body).seq == 4
 
     run(story())
+
+
+async def probe(store: Store) -> Any:
+    await store.ready()
 
 
 def test_those_who_wait_for_a_busy_database_wait_once(tmp_path, impatient, monkeypatch):
@@ -185,7 +174,7 @@ def test_those_who_wait_for_a_busy_database_wait_once(tmp_path, impatient, monke
                 changes = [asked(store, made, made.roll()) for _ in range(40)]
                 told = await asyncio.gather(*changes, return_exceptions=True)
                 assert {type(one) for one in told} == {Unavailable}
-                assert time.monotonic() - began < 6 * BUSY_S
+                assert time.monotonic() - began < 10 * BUSY_S
             assert parse((await roll(store, made)).body).seq == 4
 
     run(story())
@@ -204,7 +193,7 @@ def test_a_game_that_another_session_holds_does_not_stop_the_others(postgresql_u
                 assert len(await asyncio.gather(*others)) == 20
                 told = await asyncio.gather(*held, return_exceptions=True)
                 assert {type(one) for one in told} == {Unavailable}
-                assert time.monotonic() - began < 6 * BUSY_S
+                assert time.monotonic() - began < 10 * BUSY_S
                 assert (await stored(store, stuck.id)).game.version == 3
             assert parse((await roll(store, stuck)).body).seq == 4
 
@@ -344,202 +333,3 @@ def sessions(store: Store, command: str = "SELECT 1") -> set[int]:
             connection.commit()
             connection.close()
     return pids
-
-
-# --- a COMMIT that nobody answers ---------------------------------------------------------------
-
-
-@pytest.fixture
-def wire(postgresql_url: str) -> Iterator[Wire]:
-    wire = Wire(postgresql_url)
-    yield wire
-    wire.close()
-
-
-@pytest.mark.parametrize("cut", ["before", "after", "answered"])
-@pytest.mark.parametrize("keyed", [False, True], ids=["no_key", "key"])
-def test_a_change_whose_commit_was_cut_off_is_made_once(wire: Wire, cut: Cut, keyed: bool):
-    async def story():
-        async with opened(wire.url) as store:
-            made = await created(store)
-            for version in range(4, 8):
-                key = retry() if keyed else None
-                wire.cut = cut
-                answer = await store.change(made.id, anybody, made.roll(AT + version), key)
-                assert parse(answer.body).seq == version
-                assert await store.lines(made.id, version - 1) == [answer.body]
-                if key is not None:
-                    again = await store.change(made.id, anybody, made.roll(), key)
-                    assert again == replace(answer, replayed=True)
-            assert wire.cuts == 4
-
-    run(story())
-
-
-@pytest.mark.parametrize("cut", ["before", "after", "answered"])
-def test_a_creation_whose_commit_was_cut_off_is_made_once(wire: Wire, cut: Cut):
-    async def story():
-        async with opened(wire.url) as store:
-            for _ in range(4):
-                made = table()
-                wire.cut = cut
-                answer = await store.change(made.id, anybody, made.create)
-                assert (answer.status, answer.replayed) == (201, False)
-                assert await stored(store, made.id) == replace(made.start.hosted, revision=1)
-
-    run(story())
-
-
-@pytest.mark.parametrize("cut", ["before", "after", "answered"])
-def test_a_change_beside_the_log_whose_commit_was_cut_off_is_made_once(wire: Wire, cut: Cut):
-    """A new token, say: there is no line to look for, and its owner must get the answer."""
-
-    async def story():
-        async with opened(wire.url) as store:
-            made = await created(store)
-            for revision in range(2, 5):
-                wire.cut = cut
-                decide = made.rename(f"Eva {revision}")
-                assert (await store.change(made.id, anybody, decide)).body == b"renamed"
-                hosted = await stored(store, made.id)
-                assert hosted.revision == revision
-                assert hosted.holders[0] is not None
-                assert hosted.holders[0].name == f"Eva {revision}"
-
-    run(story())
-
-
-@pytest.mark.parametrize("cut", ["before", "after", "answered"])
-def test_many_changes_whose_commit_was_cut_off_are_made_once(wire: Wire, cut: Cut):
-    async def story():
-        async with opened(wire.url) as store:
-            made, other, new = await created(store), await created(store), table()
-            async with one_batch(store):
-                told = [asked(store, made, made.roll(AT + n)) for n in range(10)]
-                told += [asked(store, other, other.roll(), retry())]
-                told += [asked(store, new, new.create), asked(store, other, other.rename("Eva"))]
-                await asyncio.sleep(0)
-                wire.cut = cut
-            answers = await asyncio.gather(*told)
-            assert wire.cuts == 1
-            assert await store.lines(made.id, 3) == [answer.body for answer in answers[:10]]
-            assert (await stored(store, other.id)).revision == 3
-            assert (await stored(store, new.id)).revision == 1
-
-    run(story())
-
-
-def test_a_game_that_moved_on_since_does_not_hide_a_commit_that_was_cut_off(wire: Wire):
-    """Another server has written since: the line tells whose change stands."""
-
-    async def story():
-        async with opened(wire.url) as store:
-            made = await created(store)
-            with answers_lost(store, then=lambda: roll_elsewhere(wire.url, made)):
-                answer = await roll(store, made, at=AT + 5)
-            lines = await store.lines(made.id)
-            assert len(lines) == 6
-            assert lines[4] == answer.body
-
-    run(story())
-
-
-def roll_elsewhere(url: str, made: Any) -> None:
-    async def story() -> None:
-        async with opened(url) as store:
-            await roll(store, made)
-
-    thread = threading.Thread(target=lambda: asyncio.run(story()))
-    thread.start()
-    thread.join()
-
-
-@contextmanager
-def answers_lost(store: Store, then: Any = lambda: None) -> Iterator[list[int]]:
-    """The store's transactions commit, and the connection is lost before it hears so."""
-    dialect: Any = store._engine.dialect
-    commit, lost = dialect.do_commit, [0]
-    error = dialect.dbapi.OperationalError("server closed the connection unexpectedly")
-
-    def lose(connection: Any) -> None:
-        commit(connection)
-        if threading.current_thread().name == "committer" and not lost[0]:
-            lost[0] += 1
-            connection.close()
-            then()
-            raise error
-
-    dialect.do_commit = lose
-    yield lost
-    dialect.do_commit = commit
-
-
-@pytest.mark.parametrize("keyed", [False, True], ids=["no_key", "key"])
-def test_a_commit_that_is_told_as_failed_is_looked_for(database_url, keyed):
-    async def story():
-        async with opened(database_url) as store:
-            made, key = await created(store), retry() if keyed else None
-            with answers_lost(store) as lost:
-                answer = await store.change(made.id, anybody, made.roll(), key)
-            assert lost == [1]
-            assert not answer.replayed
-            assert await store.lines(made.id, 3) == [answer.body]
-            assert (await roll(store, made)).status == 200
-
-    run(story())
-
-
-def test_when_nobody_can_tell_a_change_is_not_decided_again(database_url):
-    """The caller is told to come back, what was made stands, and readers see it."""
-
-    async def story():
-        async with opened(database_url) as store:
-            made, key = await created(store), retry()
-            with answers_lost(store, then=lambda: tables_gone(store)):
-                told = [asked(store, made, made.roll(AT + n), key) for n in range(2)]
-                outcomes = await asyncio.gather(*told, return_exceptions=True)
-                assert {type(one) for one in outcomes} == {Unavailable}
-            assert (await stored(store, made.id)).game.version == 4
-            again = await store.change(made.id, anybody, made.roll(), key)
-            assert again.replayed
-            assert await store.lines(made.id, 3) == [again.body]
-
-    run(story())
-
-
-def tables_gone(store: Store) -> None:
-    """The next look at the games fails."""
-
-    def fail(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        if "game" in statement:
-            event.remove(store._engine, "before_cursor_execute", fail)
-            raise SQLAlchemyError("injected")
-
-    event.listen(store._engine, "before_cursor_execute", fail)
-
-
-def test_a_transaction_is_whole(database_url):
-    """A game, its lines, names, salt and kept answer: all of a change or nothing."""
-
-    async def story():
-        async with opened(database_url) as store:
-            made, key = table(), retry()
-
-            def fail(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-                if statement.startswith("INSERT INTO answer"):
-                    raise SQLAlchemyError("injected")
-
-            event.listen(store._engine, "before_cursor_execute", fail)
-            with pytest.raises(SQLAlchemyError):
-                await store.change(made.id, anybody, made.create, key)
-            event.remove(store._engine, "before_cursor_execute", fail)
-            with store._engine.begin() as connection:
-                for one in (tables.entry, tables.holder, tables.root_salt):
-                    query = one.select().where(one.c.game_id == made.id)
-                    assert connection.execute(query).all() == []
-            assert await store.game(made.id) is None
-            first = await store.change(made.id, anybody, made.create, key)
-            assert isinstance(first, Answer)
-            assert not first.replayed
-
-    run(story())

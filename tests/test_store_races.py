@@ -4,6 +4,7 @@ import asyncio
 import threading
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import psycopg
 import pytest
@@ -13,16 +14,24 @@ from sqlalchemy.exc import OperationalError
 from service.errors import StaleVersion
 from service.log import parse
 from service.store import Answer, Change, Holder, HostedGame, Store, Write
-from tests.hosted import AT, anybody, asked, created, one_batch, opened, retry, roll, run, table
+from tests.hosted import (
+    AT,
+    anybody,
+    asked,
+    created,
+    one_batch,
+    opened,
+    retry,
+    roll,
+    run,
+    seqs,
+    table,
+)
 
 WAITING = (
     "SELECT count(*) FROM pg_stat_activity "
     "WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
-
-
-async def seqs(store: Store, game_id: str) -> list[int]:
-    return [parse(line).seq for line in await store.lines(game_id)]
 
 
 def test_one_of_two_servers_wins_a_version(postgresql_url):
@@ -208,6 +217,35 @@ def test_two_servers_that_change_the_same_games_do_not_block_each_other(postgres
                 assert sum(answer.replayed for answer in answers) == len(games)
             for made in games:
                 assert await seqs(two, made.id) == list(range(14))
+
+    run(story())
+
+
+def without_row_locks(store: Store) -> None:
+    """As on a database that takes no notice of them."""
+
+    def strip(_c: object, _cursor: object, statement: str, parameters: object, *_: object) -> Any:
+        return statement.replace(" FOR UPDATE", ""), parameters
+
+    event.listen(store._engine, "before_cursor_execute", strip, retval=True)
+
+
+@pytest.mark.parametrize("locked", [True, False], ids=["locks", "no_locks"])
+def test_a_change_beside_the_log_is_not_lost_between_two_servers(postgresql_url, locked):
+    """No line and no key tells two of them apart: the revision must."""
+
+    async def story():
+        async with opened(postgresql_url) as one, opened(postgresql_url) as two:
+            made = await created(one)
+            if not locked:
+                without_row_locks(one)
+                without_row_locks(two)
+            for number in range(20):
+                both = [asked(store, made, made.rename(f"{number}")) for store in (one, two)]
+                await asyncio.gather(*both)
+            seen = await two.game(made.id)
+            assert seen is not None
+            assert seen.revision == 1 + 40
 
     run(story())
 

@@ -53,7 +53,8 @@ def cubilete(
 
 def teller(language: texts.Language = "en") -> Teller:
     ruleset = rules.ruleset("dice-duel")
-    return Teller(language, ["Ana", "Ben"], ruleset.dice(ruleset.parse_options({}, 2), 2))
+    dice = ruleset.dice(ruleset.parse_options({}, 2), 2)
+    return Teller(language, ["Ana", "Ben"], dice, ruleset.glossary())
 
 
 @pytest.fixture

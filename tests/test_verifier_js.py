@@ -260,13 +260,19 @@ def test_the_example_refuses_a_change(
     assert said.startswith(f"REFUSED at {told}")
 
 
-def test_the_example_reads_a_game_from_a_server(server: Server, tmp_path: Path) -> None:
+def test_the_example_accepts_a_game_from_a_server(server: Server, tmp_path: Path) -> None:
     with server.client() as client:
         table = create(client, "dados-puercos")
         table.play()
         log = client.get(f"{table.path}/log", headers={"accept": "application/jsonl"}).content
+        record = client.get(f"{table.path}/audit").content
     report = verify.verify_log(log)
-    done = javascript.run(EXAMPLE, f"{server.url}{table.path}/audit")
     told = f"OK: {report.entries} entries, {report.throws} throws, head {report.head}"
-    assert done.stdout.decode().strip() == told
+    assert example(tmp_path, record) == (0, told)
     assert example(tmp_path, jsonl(log.splitlines())) == (0, told)
+
+
+def test_the_example_has_sixty_lines_at_most() -> None:
+    lines = EXAMPLE.read_text("utf-8").splitlines()
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 100

@@ -536,7 +536,7 @@ def test_the_page_fits_on_a_phone(opened: Opened, locale: str) -> None:
 
 def long_log(throws: int) -> str:
     """A game that goes on after at least as many throws."""
-    options = {"target": 1_000_000}
+    options = {"target": 10_000}
     played = Played.created("long", rules.ruleset("pig"), 2, options, "practice", Random(1), 4_000)
     played.seat_all()
     played.start()

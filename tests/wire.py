@@ -10,6 +10,7 @@ from sqlalchemy import make_url
 # Where to cut: before the server gets the COMMIT, at once after it was sent, or when the server
 # has answered it and the answer is on its way.
 Cut: TypeAlias = Literal["before", "after", "answered"]
+_COMMIT = b"COMMIT\0"  # a BEGIN may say READ COMMITTED
 
 
 class Wire:
@@ -67,7 +68,7 @@ class _Link:
     def to_server(self) -> None:
         with contextlib.suppress(OSError):
             while data := self._client.recv(65536):
-                cut = self._wire.cut if b"COMMIT" in data else None
+                cut = self._wire.cut if _COMMIT in data else None
                 if cut is not None:
                     self._wire.cut = None
                     self._wire.cuts += 1

@@ -63,6 +63,7 @@ def _report(finding: Finding) -> dict[str, Any]:
     if finding.report.ok:
         rules = "passed" if finding.rules is None else "failed"
     told["checks"].append({"name": "rules", "result": rules})
+    told["notes"] = [note for note in told["notes"] if note != verify.RULES_UNJUDGED]
     if finding.rules is not None:
         told["failure"] = asdict(finding.rules)
     told["ok"] = finding.ok

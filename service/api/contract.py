@@ -18,7 +18,8 @@ CHANGE: Final = (
     "key_reused",
     "precondition_missing",
 )
-VERSION: Final = ("precondition_malformed", "stale_version")
+# Of what changes a game that exists.
+GAME_CHANGE: Final = (*CHANGE, "precondition_malformed", "stale_version", "game_frozen")
 TOKEN: Final = ("token_missing", "token_unknown")
 
 _KEY: Final = {

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from service import __version__
 from service.api import shapes
 from service.api.contract import REFERENCE
+from service.api.entry_shapes import EVENTS
 
 _TAGS: Final = {
     "rulesets": "What can be played, with rules, options, actions and events.",
@@ -93,6 +94,9 @@ def _complete_schemas(known: dict[str, Any]) -> None:
         own = TypeAdapter(shape).json_schema(ref_template=REFERENCE)
         known.update(own.pop("$defs", {}))
         known[name] = own
+    # Events are only told, and in full.
+    for event in EVENTS:
+        known[event.__name__]["required"] = list(known[event.__name__]["properties"])
     # Any object is passed on to the ruleset that reads it: told here so that clients have types.
     for name, nothing in (("NewGame", []), ("Rematch", [{"type": "null"}])):
         options = known[name]["properties"]["options"]

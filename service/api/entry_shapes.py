@@ -1,6 +1,6 @@
 """The shapes of log entries, one for each type (``docs/fair-dice.md``, section 4)."""
 
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Final, Literal, Union
 
 from pydantic import Field
 from typing_extensions import TypeAliasType
@@ -15,6 +15,9 @@ Options: Any = TypeAliasType(
     "Options",
     Union[tuple({ruleset.options_type: None for ruleset in RULESETS})],  # noqa: UP007
 )
+
+EVENTS: Final = tuple({event: None for ruleset in RULESETS for event in ruleset.events})
+RulesetEvent: Any = TypeAliasType("RulesetEvent", Union[EVENTS])  # noqa: UP007
 
 
 class RulesetKey(Model):
@@ -101,13 +104,13 @@ class ThrowShape(Model):
 
 
 class ActedData(Model):
-    """An action and all that the rules made of it: `GET /v1/rulesets/{key}` has the JSON Schema
-    of its events. ``seat`` is null for what the table does by itself."""
+    """An action and all that the rules made of it: `GET /v1/rulesets/{key}` tells which events are
+    whose. ``seat`` is null for what the table does by itself."""
 
     seat: int | None
     action: dict[str, Any]
     throws: tuple[ThrowShape, ...]
-    events: tuple[dict[str, Any], ...]
+    events: tuple[RulesetEvent, ...]
 
 
 class FinishedData(Model):

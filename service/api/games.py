@@ -32,6 +32,7 @@ router = APIRouter(prefix="/v1", tags=["games"])
         *CHANGE,
         "ruleset_not_found",
         "name_taken",
+        "seed_refused",
     ),
 )
 async def create_game(request: Request) -> Response:
@@ -139,7 +140,7 @@ async def read_game(id: str, request: Request) -> Response:
     else:
         hosted = await croupier(request).read_at(game_id(id), version)
     headers = {"etag": views.etag(hosted), "cache-control": "no-cache"}
-    if has_seen(request, hosted.game.version):
+    if has_seen(request, headers["etag"]):
         return Response(status_code=304, headers=headers)
     body = views.as_json(views.game_json(hosted))
     return Response(body, headers=headers, media_type="application/json")

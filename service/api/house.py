@@ -42,7 +42,10 @@ async def open_house(settings: Settings, metrics: Metrics) -> AsyncIterator[Crou
 
     def committed(games: Sequence[HostedGame]) -> None:
         for follow in following:
-            follow(games)
+            try:
+                follow(games)
+            except Exception:  # the commit stands, and the others follow all the same
+                _log.exception("what follows a commit has failed")
 
     try:
         store = Store.open(

@@ -5,10 +5,10 @@ from fastapi import APIRouter, Request, Response
 from service import __version__
 from service.api import shapes, views
 from service.api.contract import answers, asks
+from service.api.handling import croupier
 from service.api.problems import STATUS, RouteNotFound
 from service.api.reading import query
 from service.api.texts import PROBLEMS
-from service.croupier import Croupier
 from service.dice import PROTOCOL
 from service.rules import RULESETS
 
@@ -37,8 +37,7 @@ async def livez(request: Request) -> Response:
 async def readyz(request: Request) -> Response:
     """Whether the server is ready: writes to its database."""
     query(request, ())
-    croupier: Croupier = request.app.state.croupier
-    await croupier.ready()
+    await croupier(request).ready()
     return Response(b'{"status":"ok"}', headers=_NO_CACHE, media_type="application/json")
 
 
@@ -63,8 +62,7 @@ async def read_version(request: Request) -> Response:
 async def read_public_keys(request: Request) -> Response:
     """The public keys with which receipts are checked."""
     query(request, ())
-    croupier: Croupier = request.app.state.croupier
-    body = views.as_json(views.keys_json(croupier.signing_keys))
+    body = views.as_json(views.keys_json(croupier(request).signing_keys))
     return Response(body, headers={"cache-control": "no-cache"}, media_type="application/json")
 
 

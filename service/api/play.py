@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
 from service.api import shapes, views
-from service.api.contract import CHANGE, TOKEN, VERSION, answers, asks
+from service.api.contract import GAME_CHANGE, TOKEN, answers, asks
 from service.api.handling import answered, caller, croupier, game_id
 from service.api.reading import read_json, read_model
 from service.rules.base import Action, SeatAction
@@ -26,8 +26,7 @@ router = APIRouter(prefix="/v1", tags=["play"])
         200,
         shapes.Changed,
         "The game, started",
-        *CHANGE,
-        *VERSION,
+        *GAME_CHANGE,
         *TOKEN,
         "host_only",
         "game_not_found",
@@ -52,8 +51,7 @@ async def start_game(id: str, request: Request) -> Response:
         200,
         shapes.Changed,
         "The roster is closed; the seats that committed now reveal their seeds",
-        *CHANGE,
-        *VERSION,
+        *GAME_CHANGE,
         *TOKEN,
         "host_only",
         "game_not_found",
@@ -78,8 +76,7 @@ async def seal_game(id: str, request: Request) -> Response:
         200,
         shapes.Changed,
         "The game, called off",
-        *CHANGE,
-        *VERSION,
+        *GAME_CHANGE,
         *TOKEN,
         "host_only",
         "game_not_found",
@@ -102,8 +99,7 @@ async def void_game(id: str, request: Request) -> Response:
         200,
         shapes.Changed,
         "The entry of the action, and the game after it",
-        *CHANGE,
-        *VERSION,
+        *GAME_CHANGE,
         *TOKEN,
         "not_your_seat",
         "game_not_found",
@@ -140,8 +136,7 @@ def _action(value: Any) -> tuple[Action, shapes.Acting]:
         201,
         shapes.Rematched,
         "The next game of the series",
-        *CHANGE,
-        *VERSION,
+        *GAME_CHANGE,
         *TOKEN,
         "host_only",
         "game_not_found",

@@ -62,13 +62,13 @@ class MethodNotAllowed(Refusal):
 
 
 class Internal(Refusal):
-    """A fault of the server; it is logged under the request's id."""
+    """A fault of the server; its log says which, the answer does not."""
 
     code = "internal"
 
 
 class Busy(Refusal):
-    """The server can't take the request now; nothing was done."""
+    """The server can't take the request now; nothing was acknowledged."""
 
     code = "unavailable"
 

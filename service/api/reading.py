@@ -33,7 +33,7 @@ _INTEGER_LIMIT: Final = 2**53 - 1
 _STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _FORBIDDEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control, lone surrogate
 _VISIBLE: Final = re.compile(r"[\x21-\x7e]{1,255}")
-_BEARER: Final = re.compile(r"(?i:bearer) +(cub_(?:seat|host|key)_[A-Za-z0-9_-]{43})")
+_BEARER: Final = re.compile(r"(?i:bearer) +(cub_(?:seat|host)_[A-Za-z0-9_-]{43})")
 _ETAG: Final = re.compile(r'"(0|[1-9][0-9]{0,15})"')
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 _QUALITY: Final = re.compile(r"q=[01](\.[0-9]{0,3})?")
@@ -231,12 +231,12 @@ def _retry(request: Request, token: str | None, key: str, anybody: bool) -> Retr
     return Retry(scope, hashlib.sha256(asked).digest())
 
 
-def has_seen(request: Request, version: int) -> bool:
-    """Whether ``If-None-Match`` names this version: alone or in a list, weakened on the way or
-    not, or as ``*``."""
+def has_seen(request: Request, etag: str) -> bool:
+    """Whether ``If-None-Match`` names what is asked for as it is: alone or in a list, weakened on
+    the way or not, or as ``*``."""
     given = _header(request, "if-none-match") or ""
     tags = {tag.strip().removeprefix("W/") for tag in given.split(",")}
-    return not tags.isdisjoint(("*", f'"{version}"'))
+    return not tags.isdisjoint(("*", etag))
 
 
 def prefers(request: Request, media_type: str, default: str) -> bool:

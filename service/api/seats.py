@@ -3,10 +3,11 @@
 from fastapi import APIRouter, Request, Response
 
 from service.api import shapes, views
-from service.api.contract import CHANGE, TOKEN, VERSION, answers, asks
+from service.api.contract import GAME_CHANGE, TOKEN, answers, asks
 from service.api.handling import answered, caller, croupier, game_id, seat_number
 from service.api.reading import read_model
 from service.requests import Joining
+from service.values import bytes_or_none
 
 router = APIRouter(prefix="/v1", tags=["seats"])
 
@@ -19,8 +20,7 @@ router = APIRouter(prefix="/v1", tags=["seats"])
         201,
         shapes.Seated,
         "The seat and its token, which is shown once",
-        *CHANGE,
-        *VERSION,
+        *GAME_CHANGE,
         "game_not_found",
         "seat_not_found",
         "name_taken",
@@ -38,16 +38,12 @@ async def join_game(id: str, request: Request) -> Response:
     joining = Joining(
         name=asked.name,
         seat=asked.seat,
-        saw=_bytes(asked.saw),
-        commit=_bytes(asked.commit),
-        seed=_bytes(asked.seed),
+        saw=bytes_or_none(asked.saw),
+        commit=bytes_or_none(asked.commit),
+        seed=bytes_or_none(asked.seed),
     )
     joined = croupier(request).join(game_id(id), joining, asking, views.seated)
     return await answered(request, id, asking, joined)
-
-
-def _bytes(digits: str | None) -> bytes | None:
-    return None if digits is None else bytes.fromhex(digits)
 
 
 @router.post(
@@ -57,8 +53,7 @@ def _bytes(digits: str | None) -> bytes | None:
         200,
         shapes.Changed,
         "The seed is public; the last one may start the game",
-        *CHANGE,
-        *VERSION,
+        *GAME_CHANGE,
         *TOKEN,
         "not_your_seat",
         "game_not_found",
@@ -85,13 +80,13 @@ async def reveal_seed(id: str, seat: str, request: Request) -> Response:
         200,
         shapes.Changed,
         "The game with the new name",
-        *CHANGE,
-        *VERSION,
+        *GAME_CHANGE,
         *TOKEN,
         "not_your_seat",
         "game_not_found",
         "seat_not_found",
         "name_taken",
+        "seed_refused",
         "game_started",
         "game_over",
     ),
@@ -113,13 +108,12 @@ async def rename_seat(id: str, seat: str, request: Request) -> Response:
         200,
         shapes.Changed,
         "The game with the seat open again",
-        *CHANGE,
-        *VERSION,
+        *GAME_CHANGE,
         *TOKEN,
         "not_your_seat",
         "game_not_found",
         "seat_not_found",
-        "name_taken",
+        "seed_refused",
         "game_started",
         "game_over",
     ),
@@ -139,8 +133,7 @@ async def leave_seat(id: str, seat: str, request: Request) -> Response:
         200,
         shapes.Seated,
         "The seat's new token, which is shown once; the old one is void",
-        *CHANGE,
-        *VERSION,
+        *GAME_CHANGE,
         *TOKEN,
         "game_not_found",
         "seat_not_found",

@@ -421,9 +421,10 @@ class Seated(Model):
 
 
 class Changed(Model):
-    """The caller's own entry, and the game after everything that followed from it."""
+    """The caller's own entry (null if the log has none of it), and the game after everything that
+    followed from it."""
 
-    entry: EntryShape
+    entry: EntryShape | None
     game: GameShape
     receipt: ReceiptShape | None
 

@@ -195,8 +195,10 @@ PROBLEMS: Final[Mapping[str, tuple[Text, Text]]] = {
     "unavailable": (
         Text("Servidor ocupado", "Unavailable"),
         Text(
-            "El servidor no puede atender la petición ahora; no se ha hecho nada.",
-            "The server can't take the request now; nothing was done.",
+            "El servidor no puede responder ahora. Repite con la misma Idempotency-Key; sin clave, "
+            "mira antes la partida.",
+            "The server can't answer now. Send it again with the same Idempotency-Key; without a "
+            "key, look at the game first.",
         ),
     ),
 }

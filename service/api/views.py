@@ -12,6 +12,7 @@ from service.hosting import tally
 from service.keys import Receipt, SigningKeys, key_id
 from service.requests import Done
 from service.store import Answer, HostedGame
+from service.values import hex_or_none
 
 
 def as_json(value: Any) -> bytes:
@@ -88,7 +89,7 @@ def _dice(game: Game) -> dict[str, Any]:
         "seed_mode": setup.seed_mode,
         "commitment": setup.commitment.hex(),
         "seeds": [
-            {"seat": seat, "commit": _hex(player.commit), "seed": _hex(player.seed)}
+            {"seat": seat, "commit": hex_or_none(player.commit), "seed": hex_or_none(player.seed)}
             for seat, player in enumerate(game.players)
             if player is not None and (player.commit or player.seed)
         ],
@@ -96,12 +97,8 @@ def _dice(game: Game) -> dict[str, Any]:
         "throws": game.throws,
         "throws_max": setup.throws_max,
         "last_key": game.last_key.hex() if game.throws else None,
-        "root": _hex(game.root),
+        "root": hex_or_none(game.root),
     }
-
-
-def _hex(value: bytes | None) -> str | None:
-    return None if value is None else value.hex()
 
 
 def _players(hosted: HostedGame) -> list[dict[str, Any]]:
@@ -176,8 +173,9 @@ def _token(done: Done) -> dict[str, Any]:
 
 
 def changed(done: Done) -> Answer:
-    """200 with the caller's own entry and the game after all that followed."""
-    return _answer(200, done, {}, b'{"entry":' + done.lines[0] + b",")
+    """200 with the caller's own entry (null if there is none) and the game after all of it."""
+    entry = done.lines[0] if done.lines else b"null"
+    return _answer(200, done, {}, b'{"entry":' + entry + b",")
 
 
 def rematched(done: Done) -> Answer:

@@ -10,6 +10,7 @@ from typing import Final
 from fastapi import APIRouter, Request, Response
 
 from service.api.problems import RouteNotFound
+from service.api.reading import has_seen
 from service.api.single_file import bundle, single_file
 
 router = APIRouter(include_in_schema=False)
@@ -72,8 +73,7 @@ def _sent(page: _Page, request: Request) -> Response:
     headers = {"cache-control": "no-cache", "etag": page.etag}
     if page.policy is not None:
         headers["content-security-policy"] = page.policy
-    known = request.headers.get("if-none-match", "").split(",")
-    if not {tag.strip().removeprefix("W/") for tag in known}.isdisjoint(("*", page.etag)):
+    if has_seen(request, page.etag):
         return Response(None, 304, headers)
     return Response(page.body, headers=headers, media_type=page.media_type)
 

@@ -112,25 +112,13 @@ class DrawStarter(Model):
     kind: Literal["draw_starter"]
 
 
-SEAT_ACTIONS: Final = (Roll, Hold, Reroll, Tiebreak, Bet, Pass, SetLimit, Resolve, Resign)
 SeatAction: TypeAlias = Annotated[
     Roll | Hold | Reroll | Tiebreak | Bet | Pass | SetLimit | Resolve | Resign,
     Field(discriminator="kind"),
 ]
 TableAction: TypeAlias = Annotated[RollOff | DrawStarter, Field(discriminator="kind")]
-Action: TypeAlias = (
-    Roll
-    | Hold
-    | Reroll
-    | Tiebreak
-    | Bet
-    | Pass
-    | SetLimit
-    | Resolve
-    | Resign
-    | RollOff
-    | DrawStarter
-)
+Action: TypeAlias = SeatAction | TableAction
+SEAT_ACTIONS: Final[tuple[type[Model], ...]] = get_args(get_args(SeatAction)[0])
 
 
 def kind_of(action: type[Model]) -> str:
@@ -349,6 +337,10 @@ class Ruleset(ABC, Generic[Opts, S, E]):
     @abstractmethod
     def to_act(self, state: S) -> tuple[int, ...]:
         """The seats that the game waits for."""
+
+    def host_kinds(self, options: Opts) -> tuple[str, ...]:
+        """The kinds of action that the host takes for the table, at any table."""
+        return ()
 
     def can_resign(self, state: S, seat: int) -> bool:
         """Whether the seat is still in the game."""

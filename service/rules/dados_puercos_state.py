@@ -24,10 +24,9 @@ from service.rules.jeopardy_state import (
     fold_banked,
     fold_out,
     fold_playoff_started,
-    set_at,
 )
 from service.schema import Model
-from service.values import changed
+from service.values import changed, set_at
 
 CHIPS_MOST: Final = 1_000_000_000
 
@@ -80,12 +79,10 @@ DoublesForce: TypeAlias = Annotated[
 ]
 
 
-class PointsOptions(Model):
-    """Mode ``points``: the first banked score that reaches the target takes the pot."""
+class RaceFields(Model):
+    """What the modes that end at a target have in common."""
 
-    mode: Literal["points"] = Field(title="Mode", description="The first to the target wins.")
-    dice: DiceCount = 1
-    target: Target = 69
+    target: Target
     stake: Stake = 0
     bankroll: Bankroll = 100
     lone_six: LoneSix = "bank"
@@ -99,8 +96,17 @@ class PointsOptions(Model):
     auto_hold: AutoHold = False
 
 
-class RoundsOptions(Model):
-    """Mode ``rounds``: as ``points``, and the dice grow in number."""
+# A model's own fields come after those of its bases, and the first base's come last: so every mode
+# lists ``mode`` first and its dice before the target.
+class PointsDice(Model):
+    """Mode ``points``: a number of dice that never changes."""
+
+    mode: Literal["points"] = Field(title="Mode", description="The first to the target wins.")
+    dice: DiceCount = 1
+
+
+class RoundsDice(Model):
+    """Mode ``rounds``: the dice grow in number."""
 
     mode: Literal["rounds"] = Field(
         title="Mode", description="The first to the target wins; the dice grow in number."
@@ -115,18 +121,18 @@ class RoundsOptions(Model):
     max_dice: int = Field(
         3, ge=1, le=3, title="Most dice", description="The most dice that are thrown at once."
     )
+
+
+class PointsOptions(RaceFields, PointsDice):
+    """Mode ``points``: the first banked score that reaches the target takes the pot."""
+
+    target: Target = 69
+
+
+class RoundsOptions(RaceFields, RoundsDice):
+    """Mode ``rounds``: as ``points``, and the dice grow in number."""
+
     target: Target = 300
-    stake: Stake = 0
-    bankroll: Bankroll = 100
-    lone_six: LoneSix = "bank"
-    double_six: DoubleSix = "turn"
-    triple_six: TripleSix = "score"
-    double_counts: DoubleCounts = "throw"
-    doubles_force: DoublesForce = False
-    finish: Finish = "at_once"
-    starter: Starter = "roll"
-    hold_before_roll: HoldBeforeRoll = False
-    auto_hold: AutoHold = False
 
 
 class TurnsOptions(Model):
@@ -136,7 +142,7 @@ class TurnsOptions(Model):
         title="Mode", description="A bet before each turn; the best turn total takes the pot."
     )
     dice: DiceCount = 1
-    bets: int = Field(10, ge=1, le=1_000, title="Bets", description="How many bets are played.")
+    bets: int = Field(10, ge=1, le=100, title="Bets", description="How many bets are played.")
     stake: int | None = Field(
         None,
         ge=1,

@@ -37,8 +37,8 @@ from service.rules.dice_duel_state import (
     Tied,
     fold,
     no_dice,
-    with_item,
 )
+from service.values import set_at
 
 PENALTY_DIE: Final = "penalty"
 
@@ -156,7 +156,7 @@ def _break_tie(state: DuelState, dice: Dice) -> Iterator[DuelEvent]:
 
 def _take_round(state: DuelState, seat: int, dice: Dice) -> Iterator[DuelEvent]:
     """The round counts for the seat: won, or lost where a loser is searched."""
-    counts = with_item(state.wins, seat, state.wins[seat] + 1)
+    counts = set_at(state.wins, seat, state.wins[seat] + 1)
     taken: RoundWon | RoundLost = (
         RoundLost(seat=seat, losses=counts)
         if state.options.loser_searched
@@ -331,6 +331,10 @@ class DiceDuel(base.Ruleset[DuelOptions, DuelState, DuelEvent]):
             return state.seats_in
         resolvers = tuple(seat for seat in _resolvers(state) if seat is not None)
         return state.not_chosen or resolvers
+
+    def host_kinds(self, options: DuelOptions) -> tuple[str, ...]:
+        """``press: host``: the host resolves the round."""
+        return ("resolve",) if options.press == "host" else ()
 
     def can_resign(self, state: DuelState, seat: int) -> bool:
         return outcome_of(state) is None and seat in state.seats_in

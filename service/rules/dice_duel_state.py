@@ -4,15 +4,15 @@ Which events happen is for the rules to decide, in ``dice_duel``.
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 from typing_extensions import TypedDict
 
 from service.rules import base
 from service.schema import Model
+from service.values import set_at
 
-T = TypeVar("T")
 Faces: TypeAlias = tuple[int, ...]
 Mask: TypeAlias = tuple[bool, ...]
 Rule: TypeAlias = Literal["sum_high", "sum_low", "trio_pair_sum"]
@@ -341,7 +341,7 @@ def fold(state: DuelState, event: DuelEvent) -> DuelState:
         case TableRolled(faces=faces):
             return replace(state, current=Round.rolled(faces))
         case Chose(seat=seat, mask=mask):
-            current = replace(current, choices=with_item(current.choices, seat, mask))
+            current = replace(current, choices=set_at(current.choices, seat, mask))
         case Resolved(faces=faces):
             current = replace(current, after=faces)
         case Tied(seats=seats):
@@ -356,7 +356,7 @@ def fold(state: DuelState, event: DuelEvent) -> DuelState:
             )
         case base.Resigned(seat=seat):
             tied = tuple(other for other in current.tied if other != seat)
-            choices = with_item(current.choices, seat, None)
+            choices = set_at(current.choices, seat, None)
             current = replace(current, tied=tied, choices=choices)
             return replace(state, current=current, out=tuple(sorted({*state.out, seat})))
         case PenaltyDrawn(seat=seat, card=card):
@@ -367,8 +367,3 @@ def fold(state: DuelState, event: DuelEvent) -> DuelState:
 def no_dice(seats: int) -> Round:
     """The round that waits for its first throws."""
     return Round.rolled(((),) * seats)
-
-
-def with_item(values: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:
-    """The tuple with one item replaced."""
-    return (*values[:index], value, *values[index + 1 :])

@@ -50,7 +50,6 @@ REASONS: Final = (
 )
 
 _SEAT_DIE: Final = "seat"
-_LARGEST: Final = 2**31 - 1  # the largest amount that an action can name
 
 
 class MarkView(TypedDict):
@@ -105,7 +104,7 @@ def _offers(state: HeavenAndNineState, seat: int) -> Iterator[LegalAction]:
     """The banker sets a limit of 1 or more, then the others bet 1 or more or pass (where nothing
     can be bet they only pass), then the banker throws, then each bettor."""
     if state.phase == "limit":
-        yield LegalAction(seat, "set_limit", min=1, max=min(state.chips[seat], _LARGEST))
+        yield LegalAction(seat, "set_limit", min=1, max=state.chips[seat])
     elif state.phase == "betting":
         most = _most_to_bet(state, seat)
         if most >= 1:

@@ -5,13 +5,14 @@ Each event says itself what it makes of a state; which events happen is for the 
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
 from service.rules.base import Event, Reason, Resigned
 from service.rules.heaven_and_nine_throws import Faces, Series
 from service.schema import Model
+from service.values import set_at
 
 # --- options ------------------------------------------------------------------------------------
 
@@ -209,14 +210,7 @@ class HeavenAndNineState:
         gone = replace(self, out=(*self.out, seat))
         if self.bets[seat] is not None:
             return gone
-        return replace(gone, bets=_put(self.bets, seat, 0), results=_put(self.results, seat, 0))
-
-
-Value = TypeVar("Value")
-
-
-def _put(values: tuple[Value, ...], seat: int, value: Value) -> tuple[Value, ...]:
-    return (*values[:seat], value, *values[seat + 1 :])
+        return replace(gone, bets=set_at(self.bets, seat, 0), results=set_at(self.results, seat, 0))
 
 
 def _plus(chips: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
@@ -298,9 +292,9 @@ class BettorBet(Fact):
         """The bet has left the chips of the seat."""
         return replace(
             state,
-            chips=_put(state.chips, self.seat, state.chips[self.seat] - self.amount),
-            bets=_put(state.bets, self.seat, self.amount),
-            stakes=_put(state.stakes, self.seat, self.amount),
+            chips=set_at(state.chips, self.seat, state.chips[self.seat] - self.amount),
+            bets=set_at(state.bets, self.seat, self.amount),
+            stakes=set_at(state.stakes, self.seat, self.amount),
         )
 
 
@@ -314,8 +308,8 @@ class BettorPassed(Fact):
         """It neither throws nor wins or loses."""
         return replace(
             state,
-            bets=_put(state.bets, self.seat, 0),
-            results=_put(state.results, self.seat, 0),
+            bets=set_at(state.bets, self.seat, 0),
+            results=set_at(state.results, self.seat, 0),
         )
 
 
@@ -384,13 +378,13 @@ class Settled(Fact):
     def fold(self, state: HeavenAndNineState) -> HeavenAndNineState:
         """The bank pays or takes, the bettor has what is left of its stake."""
         bank = state.banker
-        chips = _put(state.chips, self.seat, state.chips[self.seat] + self.stake + self.won)
-        results = _put(state.results, self.seat, self.won)
+        chips = set_at(state.chips, self.seat, state.chips[self.seat] + self.stake + self.won)
+        results = set_at(state.results, self.seat, self.won)
         return replace(
             state,
-            chips=_put(chips, bank, chips[bank] - self.won),
-            results=_put(results, bank, (results[bank] or 0) - self.won),
-            stakes=_put(state.stakes, self.seat, 0),
+            chips=set_at(chips, bank, chips[bank] - self.won),
+            results=set_at(results, bank, (results[bank] or 0) - self.won),
+            stakes=set_at(state.stakes, self.seat, 0),
         )
 
 

@@ -27,6 +27,7 @@ from service.rules.base import (
     Ruleset,
 )
 from service.rules.jeopardy_state import (
+    EVENTS,
     FOLDS,
     Banked,
     Busted,
@@ -42,6 +43,7 @@ from service.rules.jeopardy_state import (
     S,
     ScoreLost,
     StarterChosen,
+    State,
     TurnStarted,
     best,
     contenders,
@@ -441,3 +443,25 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
             "turn_totals": None,
         }
         return cast(dict[str, Any], view)
+
+
+class Plain(Jeopardy[Opts, State[Opts]], Generic[Opts]):
+    """A game without chips, to a target, with a number of dice that never changes."""
+
+    min_seats = 2
+    max_seats = 8
+    events = EVENTS
+    number: ClassVar[int]
+
+    def start(self, options: Opts, seats: int) -> State[Opts]:
+        known = cast(Any, options).starter == "seat"
+        return State(options, seats, (0,) * seats, round=int(known))
+
+    def dice_in_turn(self, state: State[Opts]) -> int:
+        return self.number
+
+    def target(self, options: Opts) -> int:
+        return cast(int, cast(Any, options).target)
+
+    def finish(self, options: Opts) -> str:
+        return cast(str, cast(Any, options).finish)

@@ -11,15 +11,15 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from service.dice import Face
-from service.rules.base import Event, Reason
+from service.rules.base import Event, Reason, Resigned
 from service.schema import Model
-from service.values import changed
+from service.values import changed, set_at
 
 # --- options ------------------------------------------------------------------------------------
 
 
 Target: TypeAlias = Annotated[
-    int, Field(ge=1, le=1_000_000, title="Target", description="The score to reach by banking.")
+    int, Field(ge=1, le=10_000, title="Target", description="The score to reach by banking.")
 ]
 Starter: TypeAlias = Annotated[
     Literal["roll", "seat", "random"],
@@ -121,11 +121,6 @@ def best(seats: Iterable[int], values: Mapping[int, int] | tuple[int, ...]) -> l
     return [seat for seat in seats if values[seat] == top]
 
 
-def set_at(values: tuple[Any, ...], seat: int, value: Any) -> tuple[Any, ...]:
-    """The same values, but for one seat."""
-    return (*values[:seat], value, *values[seat + 1 :])
-
-
 # --- events -------------------------------------------------------------------------------------
 
 
@@ -210,6 +205,20 @@ class GameWon(Event):
     seats: tuple[int, ...]
     reason: Reason
 
+
+# The events of every game that is for points alone.
+EVENTS: Final[tuple[type[Event], ...]] = (
+    RolledOff,
+    StarterChosen,
+    TurnStarted,
+    Rolled,
+    Banked,
+    Busted,
+    LastRoundStarted,
+    PlayoffStarted,
+    Resigned,
+    GameWon,
+)
 
 # --- what each event does to the state ----------------------------------------------------------
 

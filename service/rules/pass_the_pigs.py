@@ -4,24 +4,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from service.dice import Die, Face
-from service.rules.base import Example, Resigned, Text
-from service.rules.jeopardy import BUST, Jeopardy, Verdict
+from service.rules.base import Example, Text
+from service.rules.jeopardy import BUST, Plain, Verdict
 from service.rules.jeopardy_state import (
     AutoHold,
-    Banked,
-    Busted,
     Finish,
-    GameWon,
     HoldBeforeRoll,
-    LastRoundStarted,
-    PlayoffStarted,
-    Rolled,
-    RolledOff,
     Starter,
-    StarterChosen,
     State,
     Target,
-    TurnStarted,
 )
 from service.schema import Model
 
@@ -51,7 +42,7 @@ class PassThePigsOptions(Model):
     auto_hold: AutoHold = False
 
 
-class PassThePigs(Jeopardy[PassThePigsOptions, State[PassThePigsOptions]]):
+class PassThePigs(Plain[PassThePigsOptions]):
     """Two pigs; one on either side is a bust."""
 
     key = "pass-the-pigs"
@@ -67,22 +58,8 @@ class PassThePigs(Jeopardy[PassThePigsOptions, State[PassThePigsOptions]]):
             "on either side takes what the turn has gathered. The first to reach 100 wins."
         ),
     )
-    min_seats = 2
-    max_seats = 8
     options_type = PassThePigsOptions
     state_type = State[PassThePigsOptions]
-    events = (
-        RolledOff,
-        StarterChosen,
-        TurnStarted,
-        Rolled,
-        Banked,
-        Busted,
-        LastRoundStarted,
-        PlayoffStarted,
-        Resigned,
-        GameWon,
-    )
     examples = (
         Example(Text(es="La partida de siempre", en="The usual game"), 2, {}),
         Example(
@@ -93,19 +70,7 @@ class PassThePigs(Jeopardy[PassThePigsOptions, State[PassThePigsOptions]]):
     )
     die_name = "pig"
     die = PIG
-
-    def start(self, options: PassThePigsOptions, seats: int) -> State[PassThePigsOptions]:
-        known = options.starter == "seat"
-        return State(options, seats, (0,) * seats, round=int(known))
-
-    def dice_in_turn(self, state: State[PassThePigsOptions]) -> int:
-        return 2
-
-    def target(self, options: PassThePigsOptions) -> int:
-        return options.target
-
-    def finish(self, options: PassThePigsOptions) -> str:
-        return options.finish
+    number = 2
 
     def judge(self, options: PassThePigsOptions, faces: tuple[Face, ...]) -> Verdict:
         """Pass the Pigs: both on the same side 1 point, one on either side a bust; a side adds

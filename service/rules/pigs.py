@@ -1,28 +1,20 @@
 """The Pig family: Pig, Two-Dice Pig and Big Pig (``docs/rules/pig.md`` and its neighbours)."""
 
-from typing import ClassVar, Literal, TypeVar
+from typing import Literal
 
 from pydantic import Field
 
-from service.rules.base import Event, Example, Resigned, Text
-from service.rules.jeopardy import BUST, BUST_AND_SCORE, Jeopardy, Verdict
+from service.rules.base import Example, Text
+from service.rules.jeopardy import BUST, BUST_AND_SCORE, Plain, Verdict
 from service.rules.jeopardy_state import (
+    EVENTS,
     AutoHold,
-    Banked,
-    Busted,
     Finish,
-    GameWon,
     HoldBeforeRoll,
-    LastRoundStarted,
-    PlayoffStarted,
-    Rolled,
-    RolledOff,
     ScoreLost,
     Starter,
-    StarterChosen,
     State,
     Target,
-    TurnStarted,
 )
 from service.schema import Model
 
@@ -90,43 +82,7 @@ class BigPigOptions(Model):
     auto_hold: AutoHold = False
 
 
-P = TypeVar("P", bound=PigOptions | TwoDicePigOptions | BigPigOptions)
-_SHARED: tuple[type[Event], ...] = (
-    RolledOff,
-    StarterChosen,
-    TurnStarted,
-    Rolled,
-    Banked,
-    Busted,
-    LastRoundStarted,
-    PlayoffStarted,
-    Resigned,
-    GameWon,
-)
-
-
-class PigFamily(Jeopardy[P, State[P]]):
-    """What the three games share: no chips, a number of dice that never changes, a target."""
-
-    min_seats = 2
-    max_seats = 8
-    number: ClassVar[int]
-
-    def start(self, options: P, seats: int) -> State[P]:
-        known = options.starter == "seat"
-        return State(options, seats, (0,) * seats, round=int(known))
-
-    def dice_in_turn(self, state: State[P]) -> int:
-        return self.number
-
-    def target(self, options: P) -> int:
-        return options.target
-
-    def finish(self, options: P) -> str:
-        return options.finish
-
-
-class Pig(PigFamily[PigOptions]):
+class Pig(Plain[PigOptions]):
     """One die, and a 1 is a bust."""
 
     key = "pig"
@@ -143,7 +99,6 @@ class Pig(PigFamily[PigOptions]):
     )
     options_type = PigOptions
     state_type = State[PigOptions]
-    events = _SHARED
     examples = (
         Example(Text(es="La partida de siempre", en="The usual game"), 2, {}),
         Example(
@@ -159,7 +114,7 @@ class Pig(PigFamily[PigOptions]):
         return BUST if faces == (1,) else Verdict(faces[0])
 
 
-class TwoDicePig(PigFamily[TwoDicePigOptions]):
+class TwoDicePig(Plain[TwoDicePigOptions]):
     """Two dice, and any 1 is a bust."""
 
     key = "two-dice-pig"
@@ -176,7 +131,7 @@ class TwoDicePig(PigFamily[TwoDicePigOptions]):
     )
     options_type = TwoDicePigOptions
     state_type = State[TwoDicePigOptions]
-    events = (*_SHARED, ScoreLost)
+    events = (*EVENTS, ScoreLost)
     examples = (
         Example(Text(es="La partida de siempre", en="The usual game"), 2, {}),
         Example(
@@ -195,7 +150,7 @@ class TwoDicePig(PigFamily[TwoDicePigOptions]):
         return BUST if 1 in faces else Verdict(sum(faces))
 
 
-class BigPig(PigFamily[BigPigOptions]):
+class BigPig(Plain[BigPigOptions]):
     """Two dice, doubles count twice and force, 1-1 costs the score, a last round."""
 
     key = "big-pig"
@@ -213,8 +168,8 @@ class BigPig(PigFamily[BigPigOptions]):
     max_seats = 4
     options_type = BigPigOptions
     state_type = State[BigPigOptions]
-    events = (*_SHARED, ScoreLost)
-    reasons = ("must_roll", *Jeopardy.reasons)
+    events = (*EVENTS, ScoreLost)
+    reasons = ("must_roll", *Plain.reasons)
     examples = (
         Example(Text(es="La partida de siempre", en="The usual game"), 3, {}),
         Example(

@@ -43,7 +43,8 @@ def moved_row(hosted: HostedGame) -> dict[str, Any]:
         "revision": hosted.revision,
         "version": game.version,
         "status": game.status,
-        "open_seats": len(game.open_seats()),
+        # A seat that is kept for somebody is not open to others.
+        "open_seats": sum(hosted.holders[seat] is None for seat in game.open_seats()),
         "audit": hosted.audit,
         "next_game": hosted.series.next_game,
         "snapshot": _json(games.dump(game)),

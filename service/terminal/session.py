@@ -226,7 +226,8 @@ class _Table:
         self._chain = chain
         self._names = names
         self._log = log
-        self._teller = Teller(language, names, step.game.setup.dice)
+        setup = step.game.setup
+        self._teller = Teller(language, names, setup.dice, setup.ruleset.glossary())
         self._shown = -1  # the version that the table was last shown at
         self._game = self._taken(step)
 

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from service.dice import D6, Die, Face
 from service.rules.base import LegalAction, Outcome, Text
-from service.rules.heaven_and_nine_throws import figure
 from service.terminal import drawing
 from service.terminal.drawing import Shown
 from service.terminal.texts import (
@@ -27,12 +26,20 @@ _BETWEEN: Final = " · "
 
 
 class Teller:
-    """Speaks of one game. ``names`` are the players', by seat; ``dice`` those of its setup."""
+    """Speaks of one game. ``names`` are the players', by seat; ``dice`` those of its setup;
+    ``glossary`` what its ruleset calls throws."""
 
-    def __init__(self, language: Language, names: Sequence[str], dice: Mapping[str, Die]) -> None:
+    def __init__(
+        self,
+        language: Language,
+        names: Sequence[str],
+        dice: Mapping[str, Die],
+        glossary: Iterable[Mapping[str, Any]],
+    ) -> None:
         self._language = language
         self._names = names
         self._dice = dice
+        self._figures = {_lying(each["faces"]): each["names"][language] for each in glossary}
 
     def text(self, text: Text, /, **fields: object) -> str:
         """A text in the game's language, with its places filled."""
@@ -73,10 +80,9 @@ class Teller:
         told by its fields."""
         kind = event["kind"] + _variant(event)
         fields = {name: self._value(name, value, event) for name, value in event.items()}
-        if "series" in event:
-            fields["figure"] = self._figure(event["faces"])
         if kind in EVENTS:
-            return self.text(EVENTS[kind], **fields)
+            figure = self._figure(event.get("faces", ()))
+            return self.text(EVENTS[kind], **{"figure": figure, **fields})
         told = (f"{name} {value}" for name, value in fields.items() if name != "kind")
         return f"{event['kind'].replace('_', ' ')}: {', '.join(told)}"
 
@@ -107,10 +113,9 @@ class Teller:
         ]
         return ", ".join(told)
 
-    def _figure(self, faces: Sequence[int]) -> str:
-        """A throw of Paraíso y Nueve and what it is called."""
-        shown = figure((faces[0], faces[1]))
-        return f"{_dashed(faces)} {spoken(self._language, Text(shown.es, shown.en))}"
+    def _figure(self, faces: Sequence[Face]) -> str:
+        """A throw and, where the ruleset has a name for it, what it is called."""
+        return f"{_dashed(faces)} {self._figures.get(_lying(faces), '')}".rstrip()
 
     # -- what stands -----------------------------------------------------------------------------
 
@@ -129,7 +134,7 @@ class Teller:
     def _field(self, name: str, value: Any) -> str | None:
         if value is True:
             return ""
-        if name == "mark":
+        if isinstance(value, Mapping) and "faces" in value:
             return self._figure(value["faces"])
         return self._value(name, value, {}) or None
 
@@ -191,6 +196,11 @@ def _variant(event: Mapping[str, Any]) -> str:
 
 def _nested(values: Sequence[Any]) -> bool:
     return any(isinstance(value, (list, tuple)) for value in values)
+
+
+def _lying(faces: Iterable[Face]) -> tuple[str, ...]:
+    """Faces in whatever order they fell."""
+    return tuple(sorted(map(str, faces)))
 
 
 def _dashed(faces: Iterable[Face]) -> str:

@@ -947,13 +947,6 @@ def test_a_limit_is_between_one_and_the_bankers_chips():
     assert table.refusal(A, "set_limit", amount=0) == "below_minimum"
 
 
-def test_a_limit_is_never_beyond_what_an_action_can_name():
-    table = sit(12, bankroll=10**9)
-    table.state = replace(table.state, chips=(12 * 10**9, *[0] * 11))
-    largest = RULES.legal(table.state)[0].max
-    assert base.SetLimit(kind="set_limit", amount=largest or 0).amount == 2**31 - 1
-
-
 # --- the state as it is served and stored -------------------------------------------------------
 
 

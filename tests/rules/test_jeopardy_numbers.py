@@ -43,7 +43,7 @@ class Turn:
     """The throws of one turn of a ruleset, with the number of ways of each effect."""
 
     def __init__(self, ruleset: Any, **options: Any) -> None:
-        raw = {"starter": "seat", "target": 1_000_000, **options}
+        raw = {"starter": "seat", "target": 10_000, **options}
         self._ruleset = ruleset
         start = ruleset.start(ruleset.parse_options(raw, 2), 2)
         self._start = replace(start, scores=(SCORE, SCORE), rolls=1)
