@@ -23,7 +23,7 @@ import time
 import urllib.parse
 import urllib.request
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate, count
 from typing import Any, NoReturn
@@ -171,7 +171,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) != len(pairs):
         raise ValueError("a key stands twice in one object")
     for key in members:
-        if not KEY_NAME.fullmatch(key):
+        if key not in NAMES and not KEY_NAME.fullmatch(key):
             raise ValueError(f"the key {_show(key)} is not [a-z][a-z0-9_]*")
     return members
 
@@ -245,7 +245,17 @@ def jsonl_lines(data: bytes) -> Iterator[bytes]:
         start = end + 1
 
 
-_JSON_TYPES = {"integer": int, "text": str, "hex": str, "object": dict, "list": list}
+_JSON_TYPES = {
+    kind + null: json_type
+    for kind, json_type in {
+        "integer": int,
+        "text": str,
+        "hex": str,
+        "object": dict,
+        "list": list,
+    }.items()
+    for null in ("", "?")
+}
 # Section 4 (and 5: receipt): the fields of everything, with JSON types; `?` = or null.
 FIELDS = {
     name: dict(field.split(":") for field in fields.split())
@@ -271,6 +281,7 @@ FIELDS = {
         "record": "protocol:text game:text status:text log:list public_keys:list receipt:object?",
     }.items()
 }
+NAMES = frozenset(name for fields in FIELDS.values() for name in fields)
 
 
 def unknown_fields(value: Any, what: str) -> list[str]:
@@ -278,17 +289,20 @@ def unknown_fields(value: Any, what: str) -> list[str]:
     are 64 lowercase hex digits. Returns the fields that the specification does not name."""
     if type(value) is not dict:
         raise RefusedError("fields", f"{what} is not an object")
-    for name, kind in FIELDS[what].items():
+    fields = FIELDS[what]
+    for name, kind in fields.items():
         if name not in value:
             raise RefusedError("fields", f"{what} lacks the field {name}")
-        base = kind.rstrip("?")
-        if value[name] is None and base != kind:
+        field = value[name]
+        if field is None and kind.endswith("?"):
             continue
-        if type(value[name]) is not _JSON_TYPES[base]:
-            raise RefusedError("fields", f"{name} of {what} is not of the type {base}")
-        if base == "hex" and not HEX_32.fullmatch(value[name]):
+        if type(field) is not _JSON_TYPES[kind]:
+            raise RefusedError("fields", f"{name} of {what} is not of the type {kind.rstrip('?')}")
+        if kind in ("hex", "hex?") and not HEX_32.fullmatch(field):
             raise RefusedError("hex", f"{name} of {what} is not 64 lowercase hex digits")
-    return [name for name in value if name not in FIELDS[what]]
+    if len(value) == len(fields):
+        return []  # every name is one of them
+    return [name for name in value if name not in fields]
 
 
 # --- Section 5: receipts; Ed25519 verification as in RFC 8032, 5.1.7 ----------------------------
@@ -481,6 +495,15 @@ TRUST = {
 }
 
 
+def _difference(faces: list[Any], due: list[Any]) -> str:
+    """The first face that is not the one due, or how many are missing or too many."""
+    if len(faces) != len(due):
+        return f" shows {len(faces)} faces for {len(due)} dice"
+    pairs = enumerate(zip(faces, due, strict=True))
+    die, (face, given) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
+    return f", die {die} shows {_show(face)}, the key gives {_show(given)}"
+
+
 class _Log:
     """What is known of a game after the entries read so far."""
 
@@ -500,11 +523,12 @@ class _Log:
         self.notes: list[str] = []
         self.reached: set[str] = set()
 
-    def need(self, ok: bool, code: str, detail: str) -> None:
-        """One rule: remembered as reached, refused if it does not hold."""
+    def need(self, ok: bool, code: str, detail: str | Callable[[], str]) -> None:
+        """One rule: remembered as reached, refused if it does not hold. What every entry or throw
+        asks for tells its detail by a function, so that only a fault has to put it in words."""
         self.reached.add(code)
         if not ok:
-            raise RefusedError(code, detail)
+            raise RefusedError(code, detail if isinstance(detail, str) else detail())
 
     def note(self, text: str) -> None:
         if len(self.notes) < NOTES_MAX:
@@ -522,15 +546,19 @@ class _Log:
         if type(entry) is dict and type(entry.get("v")) is int:
             self.need(entry["v"] == 1, "version", f"version {entry['v']} is not 1")
         unknown = unknown_fields(entry, "entry")
-        self.need(not unknown, "fields", f"the entry has a further field {_show(unknown[:1])}")
+        self.need(
+            not unknown, "fields", lambda: f"the entry has a further field {_show(unknown[:1])}"
+        )
         game, kind = entry["game"], entry["type"]
-        self.need(GAME_ID.fullmatch(game) is not None, "game", f"{_show(game)} is no game id")
-        self.need(self.game in (None, game), "game", f"an entry of another game, {_show(game)}")
+        form = GAME_ID.fullmatch(game) is not None
+        self.need(form, "game", lambda: f"{_show(game)} is no game id")
+        same = self.game in (None, game)
+        self.need(same, "game", lambda: f"an entry of another game, {_show(game)}")
         due, prev = len(self.heads), self.heads[-1] if self.heads else FIRST_PREV
-        self.need(entry["seq"] == due, "seq", f"seq is {entry['seq']}, {due} is due")
+        self.need(entry["seq"] == due, "seq", lambda: f"seq is {entry['seq']}, {due} is due")
         self.need(entry["prev"] == prev, "prev", "prev is not the hash of the entry before")
         self.need(entry["at"] >= self.at, "at", "the time is before that of the entry before")
-        self.need(kind in KINDS, "type", f"there is no entry type {_show(kind)}")
+        self.need(kind in KINDS, "type", lambda: f"there is no entry type {_show(kind)}")
         self.game, self.at = game, entry["at"]
         self.life_cycle(kind)
         self.fields(entry["data"], kind)
@@ -548,11 +576,12 @@ class _Log:
             self.need(self.mode == "sealed", "mode", f"{kind} belongs to mode sealed only")
         unsealed = (kind, self.mode, self.stage) == ("started", "sealed", "waiting")
         possible = kind in STAGES[self.stage].split() and not unsealed
-        self.need(possible, "order", f"{kind} while the game is {self.stage}")
+        self.need(possible, "order", lambda: f"{kind} while the game is {self.stage}")
 
     def seat(self, seat: int | None) -> None:
         """A seat of this game; None, where the fields allow it, is the table itself."""
-        self.need(seat is None or 0 <= seat < self.seats, "seat", f"there is no seat {seat}")
+        known = seat is None or 0 <= seat < self.seats
+        self.need(known, "seat", lambda: f"there is no seat {seat}")
 
     def created(self, data: dict[str, Any]) -> None:
         """Sections 2-4: commitment, mode, dice; the root is public in mode practice only."""
@@ -642,8 +671,8 @@ class _Log:
             unknown_fields(event, "event")
         for throw in data["throws"]:
             self.fields(throw, "throw")
-            named = all(type(name) is str for name in throw["dice"])
-            faced = all(type(face) in (int, str) for face in throw["faces"])
+            named = set(map(type, throw["dice"])) <= {str}
+            faced = set(map(type, throw["faces"])) <= {int, str}
             self.need(named and faced, "fields", "a throw has a die or face of a wrong JSON type")
         for throw in data["throws"]:
             self.throw(throw)
@@ -651,26 +680,24 @@ class _Log:
     def throw(self, data: dict[str, Any]) -> None:
         """Sections 2 and 3: number, key chain and every face of one throw."""
         number, names, faces = self.throws + 1, data["dice"], data["faces"]
-        self.need(data["throw"] == number, "throw", f"throw {data['throw']}, {number} is due")
-        self.need(number <= self.throws_max, "throw", f"throw {number} is above throws_max")
+        same = data["throw"] == number
+        self.need(same, "throw", lambda: f"throw {data['throw']}, {number} is due")
+        known = number <= self.throws_max
+        self.need(known, "throw", lambda: f"throw {number} is above throws_max")
         self.seat(data["seat"])
-        self.need(1 <= len(names) <= DICE_MAX, "die", f"throw {number} has {len(names)} dice")
-        for name in names:
-            self.need(name in self.dice, "die", f"the die {_show(name)} is not defined")
+        count = len(names)
+        self.need(1 <= count <= DICE_MAX, "die", lambda: f"throw {number} has {count} dice")
+        other = [name for name in names if name not in self.dice]
+        self.need(not other, "die", lambda: f"the die {_show(other[0])} is not defined")
         key = bytes.fromhex(data["key"])
-        before = f"the key of throw {self.throws}" if self.throws else "the commitment"
         linked = chain_key(number, key) == self.key
-        self.need(linked, "key", f"the key of throw {number} does not lead to {before}")
+        before = f"the key of throw {self.throws}" if self.throws else "the commitment"
+        self.need(linked, "key", lambda: f"the key of throw {number} does not lead to {before}")
         prefix, dice = throw_prefix(self.context, number), [self.dice[name] for name in names]
         due = [die.face(die.number(die_words(key, prefix, d))) for d, die in enumerate(dice)]
         shown = (number, data["seat"], tuple(names), tuple(faces))
         self.thrown.append(Throw(len(self.heads), *shown, faces == due))
-        counts = f"throw {number} shows {len(faces)} faces for {len(due)} dice"
-        self.need(len(faces) == len(due), "faces", counts)
-        for d, (face, given) in enumerate(zip(faces, due, strict=True)):
-            if face != given:
-                detail = f"die {d} shows {_show(face)}, the key gives {_show(given)}"
-                raise RefusedError("faces", f"throw {number}, {detail}")
+        self.need(faces == due, "faces", lambda: f"throw {number}{_difference(faces, due)}")
         self.key, self.throws = key, number
 
     def root(self, root: str | None) -> None:

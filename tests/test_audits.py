@@ -182,3 +182,21 @@ def test_games_that_ended_while_nobody_audited_are_audited_at_the_next_start(own
         database.close()
         own.start()
         wait_for(client, "passed", 1)
+
+
+def test_a_game_whose_root_no_longer_fits_takes_no_action(own: Server) -> None:
+    with own.client() as client:
+        player, other = Player(client), Player(client)
+        for table in (player, other):
+            table.create("pig", options={"starter": "seat"})
+        own.stop()
+        with sqlite3.connect(own.data_dir / "cubilete.db") as database:
+            database.execute(
+                "UPDATE root_salt SET salt = zeroblob(32) WHERE game_id = ?", [player.game["id"]]
+            )
+        database.close()
+        own.start()
+        told = player.ask("POST", f"{player.path}/actions", {"kind": "roll"}, player.seats[0], 423)
+        assert told["code"] == "game_frozen"
+        other.act("roll")
+        assert player.read()["version"] == 3

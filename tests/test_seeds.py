@@ -183,3 +183,19 @@ def test_a_rematch_of_a_sealed_game_keeps_the_seats_for_their_tokens(player: Pla
     reveal(player, 0, SEEDS[0])
     reveal(player, 1, SEEDS[1])
     assert player.game["status"] == "playing"
+
+
+def test_a_seat_kept_in_a_rematch_can_be_given_up_and_is_open_then(player):
+    sealed_table(player)
+    reveal(player, 0, SEEDS[0])
+    reveal(player, 1, SEEDS[1])
+    player.play()
+    player.ask("POST", f"{player.path}/rematch", None, player.host)
+    waiting = {"ruleset": "big-pig", "status": "waiting", "open_seats": "true", "limit": "100"}
+    listed = player.client.get("/v1/games", params=waiting).json()["games"]
+    assert player.game["id"] not in [game["id"] for game in listed]
+    told = player.ask("DELETE", f"{player.path}/seats/1", None, player.host)
+    assert told["entry"] is None
+    listed = player.client.get("/v1/games", params=waiting).json()["games"]
+    assert player.game["id"] in [game["id"] for game in listed]
+    assert player.join(name="Eve")["seat"] == 1
