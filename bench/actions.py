@@ -100,8 +100,8 @@ def _table(found: Mapping[str, Slice], clients: int, database: str) -> Table:
         ("request", "answers/s", "/ bare", "/ naive", "p50 ms", "p99 ms", "p99/p50"),
         rows,
         [
-            f"{database}. Answers have {found['SQLite'].size:.0f} bytes, head included. The load was"
-            f" busy {max(one.busy for one in found.values()):.0%} of the time at most."
+            f"{database}. Answers have {found['SQLite'].size:.0f} bytes, head included. The load"
+            f" was busy {max(one.busy for one in found.values()):.0%} of the time at most."
         ],
     )
 

@@ -245,7 +245,7 @@ def jsonl_lines(data: bytes) -> Iterator[bytes]:
         start = end + 1
 
 
-_JSON_TYPES = {
+_JSON_TYPES: dict[str, Any] = {
     kind + null: json_type
     for kind, json_type in {
         "integer": int,

@@ -203,8 +203,10 @@ def test_the_seats_of_a_hot_seat_act_with_their_own_tokens_too(api):
 def test_what_the_host_does_for_the_table_has_no_seat(api):
     table = create(api, "dice-duel", options={"press": "host"})
     table.act(table.read()["legal_actions"][0]["seat"], "roll")
-    for seat in (0, 1):
-        table.act(seat, "hold")
+    table.act(0, "hold")
+    early = refused(table.post("/actions", {"kind": "resolve"}), 409, "illegal_action")
+    assert early["reason"] == "choices_open"
+    table.act(1, "hold")
     game = table.read()
     assert {"seat": None, "kind": "resolve"} in game["legal_actions"]
     refused(table.act(0, "resolve"), 409, "illegal_action")
