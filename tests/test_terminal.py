@@ -414,6 +414,12 @@ def test_an_event_without_a_sentence_is_told_by_its_fields():
     assert teller().event(event) == "hat eaten: seat Ben, hats 2"
 
 
+def test_throws_are_called_what_the_ruleset_calls_them():
+    event = {"kind": "rolled", "seat": 1, "faces": [1, 3], "series": "civil", "counts": True}
+    assert teller("heaven-and-nine").event(event) == "Ben: 1-3 Harmony."
+    assert teller("pig").event(event) == "Ben: 1-3."
+
+
 @pytest.mark.parametrize(
     ("event", "told"),
     [
