@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain, repeat
 from typing import Any, Final
 
 import httpx
@@ -23,7 +24,8 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 _JUDGED: Final = frozenset(
     {"$ref", "type", "properties", "required", "additionalProperties", "items", "anyOf", "oneOf"}
     | {"enum", "const", "pattern", "minimum", "maximum", "minLength", "maxLength"}
-    | {"minItems", "maxItems", "discriminator", "title", "description", "default", "examples"}
+    | {"minItems", "maxItems", "prefixItems", "discriminator", "title", "description", "default"}
+    | {"examples"}
 )
 
 
@@ -60,8 +62,8 @@ def faults(schema: Json, value: Any, at: str = "") -> Iterator[str]:
     if isinstance(value, dict) and ("properties" in schema or kind == "object"):
         yield from _object(schema, value, at)
     if isinstance(value, list):
-        items = schema.get("items", {})
-        for place, item in enumerate(value):
+        schemas = chain(schema.get("prefixItems", ()), repeat(schema.get("items", {})))
+        for place, (items, item) in enumerate(zip(schemas, value, strict=False)):
             yield from faults(items, item, f"{at}/{place}")
 
 

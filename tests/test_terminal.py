@@ -51,10 +51,10 @@ def cubilete(
     )
 
 
-def teller(language: texts.Language = "en") -> Teller:
-    ruleset = rules.ruleset("dice-duel")
+def teller(key: str = "dice-duel") -> Teller:
+    ruleset = rules.ruleset(key)
     dice = ruleset.dice(ruleset.parse_options({}, 2), 2)
-    return Teller(language, ["Ana", "Ben"], dice, ruleset.glossary())
+    return Teller("en", ["Ana", "Ben"], dice, ruleset.glossary())
 
 
 @pytest.fixture
