@@ -28,7 +28,8 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-WARM_UP_S: Final = 0.4
+_WARM_UP_S: Final = 0.4
+_PATIENCE_S: Final = 30.0  # for the first answer of a stretch
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 _ETAG: Final = re.compile(rb"\r\netag: *([^\r]+)", re.IGNORECASE)
 _GAME: Final = {
@@ -325,10 +326,12 @@ async def drive(run: Run, connections: Sequence[Asking], seconds: float | None) 
     for connection in connections:
         connection.ask()
     if seconds is not None:
-        await asyncio.wait([run.over], timeout=WARM_UP_S)
+        await asyncio.wait([run.over], timeout=_WARM_UP_S)
         run.measuring = True
         began, computed = time.perf_counter(), time.process_time()
     await asyncio.wait([run.over], timeout=seconds)
+    while not (run.latencies or run.over.done()) and time.perf_counter() - began < _PATIENCE_S:
+        await asyncio.wait([run.over], timeout=seconds)
     elapsed, computed = time.perf_counter() - began, time.process_time() - computed
     run.measuring = False
     if run.over.done():

@@ -20,7 +20,7 @@ AT_ONCE = {"starter": "seat"}
 def workers(request, tmp_path_factory):
     """A server of two workers."""
     directory = tmp_path_factory.mktemp("workers")
-    url = migrated_url(request.param, request, directory)
+    url = migrated_url(request.param, request, directory, "workers")
     variables = {"CUBILETE_DATABASE_URL": url, "CUBILETE_WORKERS": "2"}
     with Server(directory, **variables) as running:
         yield running
