@@ -69,8 +69,8 @@ def _by_length(form: Form, make: NewDatabase) -> Found:
             filling.close()
             server = running.enter_context(cubilete(own, url))
             for entries, played in known.items():
-                Case(server.url, played, "roll", _CLIENTS).once()
-                for mode in ("roll", "read"):
+                Case(server.url, played, "act", _CLIENTS).once()
+                for mode in ("act", "read"):
                     name = _name(database, entries, mode)
                     cases[name] = Case(server.url, played, mode, _CLIENTS)
         found = interleaved(cases, form)
@@ -87,7 +87,7 @@ def _by_length(form: Form, make: NewDatabase) -> Found:
             " each: those of the first row do not stay at 10."
         ],
     )
-    return Found(table, _bounds(found, max(_LENGTHS), _SHORTEST, "entries", 1.2, ("roll", "read")))
+    return Found(table, _bounds(found, max(_LENGTHS), _SHORTEST, "entries", 1.2, ("act", "read")))
 
 
 def _name(database: str, size: int, mode: str) -> str:
@@ -96,7 +96,7 @@ def _name(database: str, size: int, mode: str) -> str:
 
 def _row(found: Mapping[str, Slice], database: str, size: int, first: int) -> list[str]:
     row = [f"{database}, {size:,}"]
-    for mode in ("roll", "read"):
+    for mode in ("act", "read"):
         rate = found[_name(database, size, mode)].rate
         row += [number(rate), times(found[_name(database, first, mode)].rate / rate)]
     return row
@@ -110,7 +110,7 @@ def _bounds(
     bound: float,
     modes: tuple[str, ...],
 ) -> list[Goal]:
-    words = {"roll": "action", "read": "read", "cold": "first read"}
+    words = {"act": "action", "read": "read", "cold": "first read"}
     return [
         Goal(
             f"{database}: {words[mode]}, cost at {size:,} {unit} / at {first:,}",
@@ -138,8 +138,8 @@ def _by_count(form: Form, make: NewDatabase) -> Found:
                 url = _url(database, own, make)
                 played, unread = _filled(url, count, own, form.slices)
                 server = running.enter_context(cubilete(own, url))
-                Case(server.url, played, "roll", _CLIENTS).once()
-                for mode in ("roll", "read"):
+                Case(server.url, played, "act", _CLIENTS).once()
+                for mode in ("act", "read"):
                     name = _name(database, count, mode)
                     cases[name] = Case(server.url, played, mode, _CLIENTS)
                 if unread:
@@ -165,7 +165,7 @@ def _by_count(form: Form, make: NewDatabase) -> Found:
             f"{'; the goal is about 1,000,000.' if form.games < 1_000_000 else '.'}"
         ],
     )
-    modes = ("roll", "read", "cold")
+    modes = ("act", "read", "cold")
     return Found(table, _bounds(found, form.games, _FEW, "games", 1.5, modes))
 
 

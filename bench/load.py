@@ -105,47 +105,32 @@ class Creator:
 
 
 class Actor:
-    """Rolls and holds by turns, at one table after another; holds only where that is legal, or
-    (``holds`` is false) never, so that no game comes nearer to its end."""
+    """Rolls at one table after another: the dearest action of Pig, always legal, and as long as
+    nobody holds the game goes on."""
 
     def __init__(
-        self,
-        tables: Sequence[Table],
-        *,
-        keyed: bool = False,
-        receipt: bool = True,
-        holds: bool = True,
+        self, tables: Sequence[Table], *, keyed: bool = False, receipt: bool = True
     ) -> None:
         more = "" if receipt else "Prefer: receipt=no\r\n"
-        self._asked = [
-            {kind: _action(table, kind, more) for kind in (b"roll", b"hold")} for table in tables
-        ]
-        self._kinds = [b"roll"] * len(tables)
+        self._asked = [_roll(table, more) for table in tables]
         self._turn = -1
         self._key = os.urandom(12).hex().encode() if keyed else None
         self._numbers = count()
-        self._holds = holds
 
     def request(self) -> bytes | None:
         self._turn = (self._turn + 1) % len(self._asked)
-        start, end = self._asked[self._turn][self._kinds[self._turn]]
+        start, end = self._asked[self._turn]
         if self._key is None:
             return start + end
         return b"%sIdempotency-Key: %s-%d\r\n%s" % (start, self._key, next(self._numbers), end)
 
     def answered(self, answer: bytes) -> None:
         _require(answer, b"200")
-        if not self._holds:
-            return
-        legal = answer.find(b'"legal_actions"')
-        may_hold = answer.find(b'"hold"', legal, answer.find(b"]", legal)) > 0
-        rolled = self._kinds[self._turn] == b"roll"
-        self._kinds[self._turn] = b"hold" if rolled and may_hold else b"roll"
 
 
-def _action(table: Table, kind: bytes, more: str) -> tuple[bytes, bytes]:
+def _roll(table: Table, more: str) -> tuple[bytes, bytes]:
     """A request in two parts, between which a header may stand."""
-    body = b'{"kind":"%s"}' % kind
+    body = b'{"kind":"roll"}'
     head = f"POST /v1/games/{table.id}/actions HTTP/1.1\r\nHost: bench\r\n"
     head += f"Authorization: Bearer {table.token}\r\n{more}"
     end = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -206,7 +191,6 @@ PLAYERS: Final[dict[str, Callable[[Sequence[Table]], Player]]] = {
     "act": Actor,
     "act-keyed": lambda tables: Actor(tables, keyed=True),
     "act-plain": lambda tables: Actor(tables, receipt=False),
-    "roll": lambda tables: Actor(tables, holds=False),
     "read": Reader,
     "read-304": Refresher,
 }

@@ -2,8 +2,8 @@
 
     python -m bench.load_socket move URL --clients 64 --seconds 3
 
-Every connection plays a match of its own, new for every run, for both players: it sends its next
-move as soon as it has the state after the one before.
+Every connection plays a match of its own, new for every run, for both players: it rolls again as
+soon as it has the state after the roll before.
 """
 
 import argparse
@@ -30,7 +30,6 @@ _UPGRADE: Final = (
 _TEXT: Final = 0x81  # the last frame of a message, of text
 _STATE: Final = re.compile(rb'"_stateID":(\d+)')
 _PLAYER: Final = re.compile(rb'"currentPlayer":"(\d)"')
-_TURN: Final = re.compile(rb'"total":(\d+)')
 _STALLED_S: Final = 2.0
 
 
@@ -42,7 +41,6 @@ class Match(asyncio.Protocol):
         self._run = run
         self._rest = b""
         self._state = self._player = b""
-        self._kind = "roll"
         self._transport: Any = None
         self.ready = asyncio.get_running_loop().create_future()
         self.sent = 0.0
@@ -58,9 +56,9 @@ class Match(asyncio.Protocol):
             return
         self.sent = time.perf_counter()
         self._send(
-            b'42/pig,["update",{"type":"MAKE_MOVE","payload":{"type":"%s","args":[],"playerID":"%s",'
+            b'42/pig,["update",{"type":"MAKE_MOVE","payload":{"type":"roll","args":[],"playerID":"%s",'
             b'"credentials":null}},%s,"%s","%s"]'
-            % (self._kind.encode(), self._player, self._state, self._name.encode(), self._player)
+            % (self._player, self._state, self._name.encode(), self._player)
         )
 
     def _send(self, text: bytes) -> None:
@@ -109,12 +107,9 @@ class Match(asyncio.Protocol):
 
     def _note(self, text: bytes) -> None:
         state, player = _STATE.search(text), _PLAYER.search(text)
-        turn = _TURN.search(text)
-        if state is None or player is None or turn is None:
+        if state is None or player is None:
             raise Unexpected(text[:500].decode("utf-8", "replace"))
         self._state, self._player = state[1], player[1]
-        may_hold = turn[1] != b"0"
-        self._kind = "hold" if may_hold and self._kind == "roll" else "roll"
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._run.left(exc or Unexpected("the server closed the connection"))

@@ -66,10 +66,10 @@ def _with_games(here: Path) -> Iterator[Row]:
         Case(server.url, games, "read", _CLIENTS_READING).once()
         read = server.resident_mib()
         yield f"{_GAMES:,} games read", read, read - idle
-        Case(server.url, games, "roll", _CLIENTS_READING).once()
+        Case(server.url, games, "act", _CLIENTS_READING).once()
         played = server.resident_mib()
         yield f"{_GAMES:,} games played (default target)", played, played - read
-        Case(server.url, longest, "roll", _CLIENTS_READING).once()
+        Case(server.url, longest, "act", _CLIENTS_READING).once()
         now, grown = _grown(server, played)
         yield "games with the longest key chain", now, grown * _GAMES / _LONGEST[2]
 

@@ -7,7 +7,7 @@
 const { FlatFile, Server } = require("boardgame.io/server");
 const { PostgresStore } = require("bgio-postgres");
 
-const TARGET = 1_000_000;
+const TARGET = 10_000;
 
 const pig = {
   name: "pig",
