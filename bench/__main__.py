@@ -37,6 +37,9 @@ before it asks again, over connections that stay open, and the first answer that
 expected ends the run. Every round begins with a warm-up that is not counted.
 """
 _SERVERS: Final = """\
+An action is a roll of Pig, the dearest one there is, in games of the client's own: 64 games in all,
+so that a lone client plays 64 in turn. Nobody holds, and so no game ends.
+
 The bare FastAPI application (`bench/bare.py`) takes a body like that of an action and gives an
 answer of the same size, with no rules and no database; it is run as `cubilete serve` runs its own.
 The naive way (`bench/naive.py`) is an ORM with one transaction a request over the same rules, with

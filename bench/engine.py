@@ -100,7 +100,7 @@ def _filled(legal: LegalAction, random: Random) -> Action:
 
 
 def plain(ruleset: Rules, random: Random, count: Count) -> None:
-    """One game: ``legal``, ``decide``, ``apply``, ``outcome``, with plain dice."""
+    """One game by ``legal``, ``play`` and ``outcome``, with plain dice."""
     options, seats = _usual(ruleset)
     dice = PlainDice(random, ruleset.dice(options, seats))
     _play(ruleset, options, seats, random, count, dice)
@@ -124,8 +124,7 @@ def _play(
     asked = None if opening is None else (None, opening)
     while ruleset.outcome(state) is None:
         seat, action = asked or choose(ruleset.legal(state), state, random)
-        for event in tuple(ruleset.decide(state, seat, action, dice)):
-            state = ruleset.apply(state, event)
+        _, state = ruleset.play(state, seat, action, dice)
         count.actions += 1
         asked = None
     count.games += 1
