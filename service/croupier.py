@@ -328,6 +328,7 @@ class Croupier:
                 salt=salt,
                 created_at=at,
                 series=next_series(hosted, chosen),
+                audit=None,
             )
             write = Write(opened, first.lines)
             if mode in ("open", "sealed"):  # who plays again joins again, with a new seed

@@ -184,6 +184,8 @@ def created(entry: Entry) -> Game:
     if entry.type != "created":
         raise ValueError("a log begins with created")
     setup = Setup.from_json(entry.data)
+    if not setup.ruleset.min_seats <= setup.seats <= setup.ruleset.max_seats:
+        raise ValueError("not a count of seats of this ruleset")
     return Game(
         id=entry.game,
         setup=setup,

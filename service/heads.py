@@ -66,7 +66,8 @@ class HeadFile:
         if not self.known:
             return
         draft = self._path.with_name(f"{FILE}.new")
-        with draft.open("w", encoding="ascii") as file:
+        private = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(private, "w", encoding="ascii") as file:
             file.writelines(_line(head) for head in self.known.values())
             file.flush()
             os.fsync(file.fileno())

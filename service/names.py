@@ -4,6 +4,7 @@ import unicodedata
 from typing import Final
 
 LONGEST: Final = 40
+_READ_AT_MOST: Final = 20 * LONGEST
 _JOINER: Final = "\u200d"
 _REFUSED: Final = frozenset({"Cc", "Cf", "Cs", "Co"})
 _SKIN_TONES: Final = range(0x1F3FB, 0x1F400)
@@ -18,6 +19,8 @@ def canonical_name(text: str) -> str:
     ``wrong_form`` for control, format, surrogate and private characters; the joiner that makes
     one emoji of several is kept between emoji.
     """
+    if len(text) > _READ_AT_MOST:  # normalising takes the square of a long run of accents
+        raise ValueError("too_long")
     name = unicodedata.normalize("NFC", text).strip()
     if not name:
         raise ValueError("too_short")

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from service.dice import Cup, Face, KeyChain
 from service.errors import CubileteError, ThrowsExhausted
 from service.game import Game, fold
-from service.log import Entry, EntryType, parse
+from service.log import Entry, EntryType, canonical, parse
 from service.rules.base import Action, Resign, SeatAction, TableAction
 from service.steps import event_json, require_legal
 
@@ -113,7 +113,7 @@ def _audit_action(game: Game, entry: Entry, opening_due: bool) -> None:
         require_legal(game, data["seat"], action)
     recorded = RecordedDice(data["throws"])
     events = game.ruleset.decide(game.state, data["seat"], action, recorded)
-    if [event_json(event) for event in events] != data["events"]:
+    if canonical([event_json(event) for event in events]) != canonical(data["events"]):
         raise ValueError("the rules make other events of this action")
     if recorded.left:
         raise ValueError("more throws than the rules ask for")
@@ -125,7 +125,8 @@ def _audit_outcome(before: Game, ended: Game, entry: Entry) -> None:
         if not _exhausted(before, ended):
             raise ValueError("the game is not decided, and there are throws left")
         expected = before.ruleset.exhausted(before.state)
-    if expected.to_json() != entry.data["outcome"]:
+    # Compared as bytes: for Python true is 1.
+    if canonical(expected.to_json()) != canonical(entry.data["outcome"]):
         raise ValueError("the rules come to another outcome")
 
 

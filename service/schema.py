@@ -46,12 +46,15 @@ _CODES: Final = {
 }
 
 
+_TOLD_AT_MOST: Final = 50
+
+
 def invalid_input(error: ValidationError, value: Any, at: str = "") -> InvalidInput:
     """The refusal for a failed validation of ``value``, without a character of it.
 
-    ``at`` is the JSON Pointer of ``value`` in the body.
+    ``at`` is the JSON Pointer of ``value`` in the body. Of very many faults the first are told.
     """
-    items = error.errors(include_url=False, include_input=False)
+    items = error.errors(include_url=False, include_input=False)[:_TOLD_AT_MOST]
     found = {_field_error(item["type"], item["loc"], item.get("ctx", {}), value) for item in items}
     moved = [
         FieldError(at + wrong.pointer, wrong.code, wrong.params)

@@ -377,7 +377,7 @@ def check_receipt(receipt: object, public_keys: Sequence[str]) -> None:
         raise RefusedError("receipt_form", "the receipt is not a receipt of version 1")
     if not all(type(key) is str and HEX_32.fullmatch(key) for key in public_keys):
         raise RefusedError("receipt_key", "a public key is not 64 lowercase hex digits")
-    keys = [bytes.fromhex(key) for key in public_keys]
+    keys = [bytes.fromhex(key) for key in dict.fromkeys(public_keys)]
     keys = [key for key in keys if hashlib.sha256(key).hexdigest()[:16] == fields["key_id"]]
     if not keys:
         raise RefusedError("receipt_key", f"no given public key has the id of receipt {seq}")

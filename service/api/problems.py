@@ -26,8 +26,9 @@ from service.errors import (
 from service.rules.base import Text
 
 MEDIA_TYPE: Final = "application/problem+json"
+_LANGUAGES_READ: Final = 400
 _LANGUAGE: Final = re.compile(
-    r"\s*([a-z]{1,8}|\*)(?:-[a-z0-9-]*)?\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*", re.I
+    r"([a-z]{1,8}|\*)(?:-[a-z0-9-]*)?(?:\s?;\s?q=([01](?:\.\d{0,3})?))?", re.I
 )
 
 
@@ -116,8 +117,9 @@ STATUS: Final[Mapping[str, int]] = {
 def language(request: Request) -> str:
     """``es`` or ``en``, whichever the caller likes better; English if neither is asked for."""
     liked: dict[str, float] = {}
-    for part in request.headers.get("accept-language", "").lower().split(",")[:20]:
-        match = _LANGUAGE.fullmatch(part)
+    asked = request.headers.get("accept-language", "")[:_LANGUAGES_READ].lower()
+    for part in asked.split(","):
+        match = _LANGUAGE.fullmatch(part.strip())
         if match:
             liked[match[1]] = max(liked.get(match[1], 0.0), float(match[2] or 1))
     rest = liked.get("*", 0.0)

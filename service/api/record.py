@@ -136,7 +136,7 @@ async def read_audit_record(id: str, request: Request) -> Response:
 async def read_series(series_id: str, request: Request) -> Response:
     """Read a series: its games in order and the running tally."""
     asked = query(request, ("after", "limit"))
-    after, limit = number(asked, "after", 0), number(asked, "limit", PAGE, PAGE)
+    after, limit = min(number(asked, "after", 0), 2**31 - 1), number(asked, "limit", PAGE, PAGE)
     if not GAME_ID.fullmatch(series_id):
         raise SeriesNotFound
     found, last = await croupier(request).series(series_id, after, limit + 1)

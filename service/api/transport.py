@@ -34,7 +34,9 @@ class Transport:
         routed = {**scope, "method": "GET"} if answer.only_head else scope
         refusal: Refusal | None = None
         try:
-            if _has_one_host(scope):
+            if scope["path"].endswith("\n"):  # which the router would pass over
+                refusal = problems.RouteNotFound()
+            elif _has_one_host(scope):
                 await self._app(routed, receive, answer.send)
             else:
                 refusal = problems.MalformedRequest()

@@ -1,0 +1,85 @@
+"""Small requests that would cost much: what they ask for is bounded before it is done."""
+
+import json
+
+import httpx
+import pytest
+
+from service.names import canonical_name
+from service.replay import NotReplayable, audit
+from tests.player import Player
+from tests.test_replay import forged, played
+
+
+def test_of_very_many_faults_the_first_are_told(client: httpx.Client):
+    deck = [""] * 5_000
+    body = {
+        "ruleset": "dice-duel",
+        "seats": [{"name": "Ana"}, {"name": "Ben"}],
+        "options": {"penalty": {"kind": "forfeit", "deck": deck}},
+    }
+    answer = client.post("/v1/games", json=body)
+    assert answer.status_code == 422
+    assert len(answer.json()["errors"]) <= 50
+
+
+def test_a_language_header_is_read_in_one_pass_and_not_for_ever(client: httpx.Client):
+    headers = {"accept-language": "a" + " " * 50_000 + "x"}
+    answer = client.get("/nope", headers=headers, timeout=10)
+    assert (answer.status_code, answer.headers["content-language"]) == (404, "en")
+
+
+def test_a_long_run_of_accents_is_refused_before_it_is_normalised():
+    with pytest.raises(ValueError, match="too_long"):
+        canonical_name("\u0315" * 16_000 + "\u0316" * 16_000)
+
+
+def test_a_log_with_more_seats_than_the_ruleset_has_is_refused():
+    _, lines = played()
+
+    def crowd(entries: list[dict]) -> None:
+        entries[0]["data"]["seats"] = 4_294_967_295
+
+    with pytest.raises(NotReplayable):
+        audit(forged(lines[:1], crowd))
+
+
+def test_true_is_no_one_in_an_outcome():
+    _, lines = played()
+
+    def almost(entries: list[dict]) -> None:
+        outcome = entries[-1]["data"]["outcome"]
+        for seats in (outcome["winners"], outcome["losers"]):
+            seats[:] = [seat == 1 for seat in seats]
+
+    with pytest.raises(NotReplayable):
+        audit(forged(lines, almost))
+
+
+@pytest.mark.parametrize("path", ["/livez%0a", "/metrics%0a", "/v1/games%0a"])
+def test_a_line_feed_at_the_end_is_another_path(client: httpx.Client, path: str):
+    assert client.get(path).status_code == 404
+
+
+def test_a_rematch_has_no_verdict_before_its_own_audit(client: httpx.Client):
+    player = Player(client)
+    player.create("pig", options={"target": 10})
+    player.play()
+    first = player.game["id"]
+    count = audited(client)
+    while audited(client) == count == 0:
+        pass
+    player.ask("POST", f"{player.path}/rematch", None, player.host)
+    assert player.game["id"] != first
+    before = audited(client)
+    player.play()
+    for _ in range(2_000):
+        if audited(client) > before:
+            break
+    assert audited(client) > before, json.dumps(player.game)
+
+
+def audited(client: httpx.Client) -> float:
+    rows = client.get("/metrics").text.splitlines()
+    (row,) = [row for row in rows if row.startswith('cubilete_audits_total{verdict="passed"}')]
+    return float(row.split()[-1])
