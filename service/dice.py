@@ -7,8 +7,9 @@ it. Source: ``docs/fair-dice.md``, whose sections are cited below.
 
 import hashlib
 import hmac
+import struct
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Final, Protocol, TypeAlias
@@ -31,7 +32,7 @@ def u32(number: int) -> bytes:
 
 def enc(*fields: bytes) -> bytes:
     """Each field behind its length: no two lists of fields share an encoding (section 1)."""
-    return b"".join(u32(len(part)) + part for part in fields)
+    return b"".join([len(part).to_bytes(4, "big") + part for part in fields])
 
 
 def tagged_hash(name: str, *fields: bytes) -> bytes:
@@ -44,13 +45,16 @@ def tagged_mac(key: bytes, name: str, *fields: bytes) -> bytes:
     return hmac.digest(key, enc(f"{PROTOCOL}/{name}".encode(), *fields), "sha256")
 
 
-_CHAIN: Final = enc(f"{PROTOCOL}/chain".encode()) + u32(4)
+# What never changes of a message is made once: a chain takes tens of thousands of them.
+_NUMBER_FOLLOWS: Final = u32(4)
 _KEY_FOLLOWS: Final = u32(32)
+_CHAIN: Final = enc(f"{PROTOCOL}/chain".encode()) + _NUMBER_FOLLOWS
+_DIE: Final = enc(f"{PROTOCOL}/die".encode()) + u32(32)
+_THROW_FOLLOWS: Final = enc(b"") + _NUMBER_FOLLOWS
 
 
 def previous_key(number: int, key: bytes) -> bytes:
-    """``k_{i-1}`` from ``k_i`` (section 2): H("chain", u32(i), k_i), written out, as a chain takes
-    tens of thousands of them."""
+    """``k_{i-1}`` from ``k_i`` (section 2): H("chain", u32(i), k_i)."""
     return hashlib.sha256(_CHAIN + number.to_bytes(4, "big") + _KEY_FOLLOWS + key).digest()
 
 
@@ -80,22 +84,29 @@ class Die:
     faces: tuple[Face, ...]
     weights: tuple[int, ...]
     _bounds: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    _total: int = field(init=False, repr=False, compare=False)
+    _limit: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.faces) != len(self.weights) or any(weight < 0 for weight in self.weights):
             raise ValueError("a die needs one weight >= 0 for each face")
-        if not 1 <= sum(self.weights) < _WORDS:
+        total = sum(self.weights)
+        if not 1 <= total < _WORDS:
             raise ValueError("the weights of a die sum to 1 .. 2**32 - 1")
         object.__setattr__(self, "_bounds", tuple(accumulate(self.weights)))
+        object.__setattr__(self, "_total", total)
+        object.__setattr__(self, "_limit", _WORDS - _WORDS % total)
 
-    def face(self, key: bytes, prefix: bytes, number: int) -> Face:
-        """The face of die ``number``; ``prefix`` encodes everything that its throw shares."""
-        total = self._bounds[-1]
-        limit = _WORDS - _WORDS % total
-        for word in _words(key, prefix + enc(u32(number))):
-            if word < limit:
-                return self.face_of(word % total)
-        raise AssertionError("the words never end")
+    def face(self, inner: bytes, outer: bytes) -> Face:
+        """The face that the words of one die give: the first below the limit decides, so that
+        every number is equally likely. What ``faces`` prepares says which die of which throw."""
+        sha256 = hashlib.sha256
+        for block in _BLOCKS:
+            digest = sha256(outer + sha256(inner + block).digest()).digest()
+            for word in _eight_words(digest):
+                if word < self._limit:
+                    return self.faces[bisect_right(self._bounds, word % self._total)]
+        raise AssertionError("no die is refused so often")
 
     def face_of(self, number: int) -> Face:
         """The face that ``number``, 0 .. sum of the weights - 1, falls on."""
@@ -114,20 +125,25 @@ def even_die(faces: int) -> Die:
     return Die(tuple(range(faces)), (1,) * faces)
 
 
-def _words(key: bytes, message: bytes) -> Iterator[int]:
-    """The 32-bit words that one die may use, block after block (section 3)."""
-    block = 0
-    while True:
-        digest = hmac.digest(key, message + enc(u32(block)), "sha256")
-        for start in range(0, 32, 4):
-            yield int.from_bytes(digest[start : start + 4], "big")
-        block += 1
+_eight_words: Final = struct.Struct(">8I").unpack
+# A block is refused with a chance below 2**-8: nobody will see the last of these.
+_BLOCKS: Final = tuple(u32(block) for block in range(1024))
+# HMAC-SHA256 (RFC 2104) written out: its two hashes take half of the time that ``hmac.digest``
+# does for a message as short as a die's, and the dice of a throw share what the key gives.
+_INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
+_INNER_REST: Final = _INNER[:1] * 32
+_OUTER_REST: Final = _OUTER[:1] * 32
 
 
 def faces(key: bytes, context: bytes, throw: int, dice: Sequence[Die]) -> tuple[Face, ...]:
     """All faces of throw ``throw`` with its key ``k_throw`` (section 3)."""
-    prefix = enc(f"{PROTOCOL}/die".encode(), context, b"", u32(throw))
-    return tuple(die.face(key, prefix, number) for number, die in enumerate(dice))
+    outer = key.translate(_OUTER) + _OUTER_REST
+    inner = key.translate(_INNER) + _INNER_REST + _DIE + context
+    inner += _THROW_FOLLOWS + u32(throw) + _NUMBER_FOLLOWS
+    return tuple(
+        [die.face(inner + u32(number) + _NUMBER_FOLLOWS, outer) for number, die in enumerate(dice)]
+    )
 
 
 class KeyChain:

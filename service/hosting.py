@@ -11,18 +11,18 @@ from service.game import Player
 from service.names import folded
 from service.steps import Step
 from service.store import Holder, HostedGame, Series, Write
+from service.values import changed, set_at
 
 
 def followed(write: Write, step: Step) -> Write:
     """The change with one more step of the game."""
-    return Write(replace(write.hosted, game=step.game), write.lines + step.lines)
+    return Write(changed(write.hosted, game=step.game), write.lines + step.lines)
 
 
 def with_holder(write: Write, seat: int, holder: Holder | None) -> Write:
     """The change with another holder of a seat, or none."""
     held = write.hosted.holders
-    changed = (*held[:seat], holder, *held[seat + 1 :])
-    return replace(write, hosted=replace(write.hosted, holders=changed))
+    return replace(write, hosted=changed(write.hosted, holders=set_at(held, seat, holder)))
 
 
 def as_player(held: Holder, commit: bytes | None = None, seed: bytes | None = None) -> Player:

@@ -242,10 +242,10 @@ def test_a_request_costs_the_same_at_entry_10_and_at_entry_10000(stored, ask, wa
     [
         (read, True, 1),  # is it still this revision
         (read, False, 2),  # game and holders
-        (act, True, 3),  # lock; game and entry
-        (act, False, 5),
-        (act_with_key, True, 5),
-        (act_ten_times_at_once, True, 3 + 1),  # and what holds the committer up
+        (act, True, 2),  # game, by compare-and-set, and entry
+        (act, False, 4),
+        (act_with_key, True, 4),  # an earlier answer, and this one
+        (act_ten_times_at_once, True, 2 + 2),  # and what holds the committer up
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )

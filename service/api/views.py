@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -22,7 +23,13 @@ def as_json(value: Any) -> bytes:
 
 def moment(at: int) -> str:
     """Milliseconds UTC as RFC 3339."""
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")[:23] + "Z"
+    second, millisecond = divmod(at, 1000)
+    return f"{_second(second)}.{millisecond:03d}Z"
+
+
+@lru_cache(4096)
+def _second(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()[:19]
 
 
 def etag(hosted: HostedGame) -> str:

@@ -1,26 +1,23 @@
 """What one transaction reads and writes, and how to tell afterwards whether it stands."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, delete, select
 
 from service.errors import CubileteError, KeyReused
 from service.store import records, tables
-from service.store.cache import GameCache, read_games
+from service.store.cache import GameCache, read_games, revisions
 from service.store.change import Answer, Change, HostedGame, Job
+from service.store.statements import Statements
+from service.values import changed
 
 _log = logging.getLogger(__name__)
 
 Result: TypeAlias = Answer | Exception
-
-_MOVE: Final = (
-    update(tables.game)
-    .where(tables.game.c.id == bindparam("at_id"))
-    .where(tables.game.c.revision == bindparam("at_revision"))
-)
 
 
 class Moved(Exception):
@@ -31,28 +28,44 @@ class Batch:
     """The games and kept answers of one transaction, and what its jobs change of them.
 
     ``run`` it inside a transaction and commit; ``results`` are then the answers, one each job.
+    With ``lock`` the rows of the games are locked before anything is decided. Without it the
+    games are taken to stand as this process knows them, and ``run`` raises Moved if one doesn't;
+    ``alone`` says that no other process writes, so that none can.
     """
 
-    def __init__(self, cache: GameCache, jobs: Sequence[Job]) -> None:
+    def __init__(
+        self,
+        cache: GameCache,
+        jobs: Sequence[Job],
+        statements: Statements,
+        *,
+        alone: bool,
+        lock: bool,
+    ) -> None:
         self._cache = cache
         self._jobs = jobs
+        self._statements = statements
+        self._alone = alone
+        self._lock = lock
+        self._assumed: set[str] = set()
+        self.stale = False
         self._games: dict[str, HostedGame] = {}
         self._stored: dict[str, int] = {}
         self._kept: dict[bytes, tuple[bytes, Answer]] = {}
         self._lines: dict[str, tuple[bytes, ...]] = {}
         self._reseated: set[str] = set()
-        self._new_answers: list[dict[str, object]] = []
+        self._new_answers: list[dict[str, Any]] = []
         self.results: list[Result] = []
         self.begun = False
 
     def run(self, connection: Connection) -> None:
         """Reads, lets every job decide in its turn, and writes everything; the caller commits."""
         self.begun = True
-        game_ids = sorted({job.game_id for job in self._jobs})
-        self._games = self._cache.locked(connection, game_ids)
+        self._read_games(connection)
         self._stored = {game_id: hosted.revision for game_id, hosted in self._games.items()}
         self._read_answers(connection)
         self.results = [self._take(job) for job in self._jobs]
+        self._require_unmoved(connection)
         self._write(connection)
 
     def games(self) -> list[HostedGame]:
@@ -64,6 +77,29 @@ class Batch:
         return [self._games[game_id] for game_id in sorted(self._lines)]
 
     # -- deciding --------------------------------------------------------------------------------
+
+    def _read_games(self, connection: Connection) -> None:
+        """``stale`` tells afterwards whether a locked game was not as this process knew it."""
+        game_ids = sorted({job.game_id for job in self._jobs})
+        known = self._cache.known(game_ids)
+        if self._lock:
+            stored = revisions(connection, game_ids)
+            current = {one: at for one, at in known.items() if stored.get(one) == at.revision}
+            self.stale = len(current) < len(known)
+            known = current
+        else:
+            self._assumed = set() if self._alone else set(known)
+        missing = [game_id for game_id in game_ids if game_id not in known]
+        self._games = known | read_games(connection, missing)
+
+    def _require_unmoved(self, connection: Connection) -> None:
+        """What was refused, or answered from the store, was so by games as they still stand; for
+        those that were changed compare-and-set sees to it."""
+        unchanged = sorted(self._assumed - self._lines.keys())
+        if unchanged:
+            stored = revisions(connection, unchanged)
+            if any(stored.get(one) != self._games[one].revision for one in unchanged):
+                raise Moved
 
     def _read_answers(self, connection: Connection) -> None:
         scopes = [job.retry.scope for job in self._jobs if job.retry is not None]
@@ -98,10 +134,10 @@ class Batch:
             if before is None or before.holders != write.hosted.holders:
                 self._reseated.add(game_id)
             revision = 1 if before is None else before.revision + 1
-            self._games[game_id] = replace(write.hosted, revision=revision)
+            self._games[game_id] = changed(write.hosted, revision=revision)
             self._lines[game_id] = self._lines.get(game_id, ()) + write.lines
         if job.retry is not None:
-            kept = replace(change.kept or change.answer, replayed=True)
+            kept = changed(change.kept or change.answer, replayed=True)
             self._kept[job.retry.scope] = (job.retry.fingerprint, kept)
             self._new_answers.append(records.answer_row(job.retry, job.game_id, kept))
 
@@ -109,22 +145,21 @@ class Batch:
 
     def _write(self, connection: Connection) -> None:
         """In one order in every process, so that two never wait for each other."""
-        changed = self.changed()
-        new = [hosted for hosted in changed if hosted.game.id not in self._stored]
-        moved = [hosted for hosted in changed if hosted.game.id in self._stored]
-        _insert(connection, tables.game, [records.new_row(hosted) for hosted in new])
-        salts = [{"game_id": hosted.game.id, "salt": hosted.salt} for hosted in new]
-        _insert(connection, tables.root_salt, salts)
+        written = self.changed()
+        new = [hosted for hosted in written if hosted.game.id not in self._stored]
+        moved = [hosted for hosted in written if hosted.game.id in self._stored]
+        add = partial(self._statements.add, connection)
+        add(tables.game, [records.new_row(hosted) for hosted in new])
+        add(tables.root_salt, [records.salt_row(hosted) for hosted in new])
         self._move(connection, moved)
         self._write_holders(connection)
         entries = [
             row
-            for hosted in changed
+            for hosted in written
             for row in records.entry_rows(hosted, self._lines[hosted.game.id])
         ]
-        _insert(connection, tables.entry, entries)
-        answers = sorted(self._new_answers, key=lambda row: str(row["scope"]))
-        _insert(connection, tables.answer, answers)
+        add(tables.entry, entries)
+        add(tables.answer, sorted(self._new_answers, key=itemgetter("scope")))
 
     def _move(self, connection: Connection, moved: Sequence[HostedGame]) -> None:
         """Compare and set: what was read must still stand."""
@@ -138,7 +173,7 @@ class Batch:
             }
             for hosted in moved
         ]
-        if connection.execute(_MOVE, rows).rowcount != len(rows):
+        if self._statements.move(connection, rows) != len(rows):
             raise Moved
 
     def _write_holders(self, connection: Connection) -> None:
@@ -147,7 +182,7 @@ class Batch:
         if known:
             connection.execute(delete(tables.holder).where(tables.holder.c.game_id.in_(known)))
         rows = [row for game_id in reseated for row in records.holder_rows(self._games[game_id])]
-        _insert(connection, tables.holder, rows)
+        self._statements.add(connection, tables.holder, rows)
 
     # -- after a COMMIT that nobody answered -----------------------------------------------------
 
@@ -158,17 +193,15 @@ class Batch:
         Another request with the same line (same seat, action, version and millisecond) is not
         told apart: one of the two stands, and both are told so.
         """
-        changed = sorted(self._lines)
-        query = select(tables.game.c.id, tables.game.c.revision).where(
-            tables.game.c.id.in_(changed)
-        )
+        moved = sorted(self._lines)
+        query = select(tables.game.c.id, tables.game.c.revision).where(tables.game.c.id.in_(moved))
         # A transaction that has not ended yet holds these rows: this waits for its end.
         query = query.order_by(tables.game.c.id).with_for_update()
         revisions = {row.id: row.revision for row in connection.execute(query)}
         for game_id, lines in self._lines.items():
             if lines:
                 return self._stored_line(connection, game_id) == lines[-1]
-        if all(revisions.get(game_id, 0) <= self._stored.get(game_id, 0) for game_id in changed):
+        if all(revisions.get(game_id, 0) <= self._stored.get(game_id, 0) for game_id in moved):
             return False
         now = read_games(connection, sorted(self._reseated))
         if now and all(now[one].holders == self._games[one].holders for one in now):
@@ -180,8 +213,3 @@ class Batch:
         last = self._games[game_id].game.version
         query = select(entry.c.line).where(entry.c.game_id == game_id, entry.c.seq == last)
         return connection.execute(query).scalar()
-
-
-def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
-    if rows:
-        connection.execute(insert(table), rows)

@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, RowMapping, select
 
@@ -13,7 +13,7 @@ _game, _holder, _root_salt = tables.game, tables.holder, tables.root_salt
 
 
 class GameCache:
-    """A bounded cache; ``locked`` keeps it honest when another process moved a game.
+    """A bounded cache. Where others write too, what it knows may have moved meanwhile.
 
     ``dropped`` counts what it has forgotten. What was read before something was forgotten may be
     older than that: it is not remembered.
@@ -57,19 +57,18 @@ class GameCache:
                 self._games.pop(game_id, None)
             self.dropped += 1
 
-    def locked(self, connection: Connection, game_ids: Sequence[str]) -> dict[str, HostedGame]:
-        """The games as the database has them, read whole only if they have moved; their rows stay
-        locked, in the order of ids, until the transaction ends."""
-        query = select(_game.c.id, _game.c.revision).where(_game.c.id.in_(game_ids))
-        query = query.order_by(_game.c.id).with_for_update()
-        revisions: Mapping[str, int] = {row.id: row.revision for row in connection.execute(query)}
-        found = {
-            game_id: hosted
-            for game_id, revision in revisions.items()
-            if (hosted := self.get(game_id)) is not None and hosted.revision == revision
-        }
-        missing = [game_id for game_id in revisions if game_id not in found]
-        return found | read_games(connection, missing)
+    def known(self, game_ids: Iterable[str]) -> dict[str, HostedGame]:
+        """Those of these games that this process knows."""
+        found = ((game_id, self.get(game_id)) for game_id in game_ids)
+        return {game_id: hosted for game_id, hosted in found if hosted is not None}
+
+
+def revisions(connection: Connection, game_ids: Sequence[str]) -> dict[str, int]:
+    """The revisions of these games, whose rows stay locked, in the order of ids, until the
+    transaction ends."""
+    query = select(_game.c.id, _game.c.revision).where(_game.c.id.in_(game_ids))
+    query = query.order_by(_game.c.id).with_for_update()
+    return {row.id: row.revision for row in connection.execute(query)}
 
 
 def read_games(connection: Connection, game_ids: Sequence[str]) -> dict[str, HostedGame]:

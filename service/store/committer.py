@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -22,11 +22,13 @@ from service.errors import Unavailable
 from service.store.batch import Batch, Moved, Result
 from service.store.cache import GameCache
 from service.store.change import Answer, Committed, HostedGame, Job
-from service.store.engine import BUSY_TIMEOUT_S, why, writing
+from service.store.engine import BUSY_TIMEOUT_S, is_sqlite, why, writing
+from service.store.statements import statements
 
 _BATCH_LIMIT: Final = 256
 _ATTEMPTS: Final = 5
 _PATIENCE_S: Final = 2 * BUSY_TIMEOUT_S
+_QUIET: Final = 64  # batches
 _log = logging.getLogger(__name__)
 
 Waiting: TypeAlias = tuple[Job, asyncio.Future[Answer]]
@@ -39,7 +41,12 @@ class Committer:
         self._engine = writing(engine)
         self._cache = cache
         self._committed = committed
-        self._queue: queue.Queue[Waiting | None] = queue.Queue(limit)
+        self._statements = statements(engine.dialect)
+        self._alone = is_sqlite(engine)
+        self._connection: Connection | None = None
+        self._locking = 0
+        self._limit = limit
+        self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
         self._thread.start()
@@ -51,17 +58,16 @@ class Committer:
         """
         if self._closed:
             raise Unavailable("closing")
+        if self._queue.qsize() >= self._limit:
+            raise Unavailable("too many changes wait for the database")
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        try:
-            self._queue.put_nowait((job, future))
-        except queue.Full:
-            raise Unavailable("too many changes wait for the database") from None
+        self._queue.put((job, future))
         return await future
 
     async def close(self) -> None:
         """Finishes what waits, then stops."""
         self._closed = True
-        await asyncio.to_thread(self._queue.put, None)
+        self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
     # -- the thread ------------------------------------------------------------------------------
@@ -80,6 +86,7 @@ class Committer:
                 batch = [*batch, *more]
                 results = [Unavailable(str(down)) for _ in batch]
             _deliver(batch, results)
+        self._disconnect()
 
     def _waiting(self, limit: int | None) -> tuple[list[Waiting], bool]:
         """The changes that wait now, and whether there will be more; with a limit at least one."""
@@ -135,14 +142,18 @@ class Committer:
         """
         sent: Batch | None = None
         for attempt in range(1, _ATTEMPTS + 1):
-            batch = Batch(self._cache, jobs)
+            batch = self._batch(jobs)
             try:
-                with self._engine.connect() as connection, connection.begin() as transaction:
-                    batch.run(connection)
+                with self._connected().begin() as transaction:
+                    batch.run(transaction.connection)
                     sent = batch
                     transaction.commit()
+                self._watch(batch)
                 return self._done(batch)
             except Exception as error:
+                self._disconnect()
+                if isinstance(error, Moved):
+                    self._locking = _QUIET
                 if sent is not None and self._stands(sent):
                     return self._done(sent)
                 if batch is not sent and not (_may_pass(error) and attempt < _ATTEMPTS):
@@ -150,6 +161,28 @@ class Committer:
                         raise
                     raise Unavailable(f"the database can't be reached: {_name(error)}") from error
         raise Unavailable("the database does not commit")
+
+    def _batch(self, jobs: Sequence[Job]) -> Batch:
+        lock = self._locking > 0
+        return Batch(self._cache, jobs, self._statements, alone=self._alone, lock=lock)
+
+    def _watch(self, batch: Batch) -> None:
+        """Games are locked first from when another process has moved one under our hands until
+        none has moved for a while: looking is dear where nobody else plays."""
+        if self._locking:
+            self._locking = _QUIET if batch.stale else self._locking - 1
+
+    def _connected(self) -> Connection:
+        """The committer's own connection, as long as nothing is wrong with it."""
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        return self._connection
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(SQLAlchemyError):
+                connection.close()
 
     def _stands(self, sent: Batch) -> bool:
         """Whether a transaction stands whose COMMIT failed: only looking tells."""

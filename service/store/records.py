@@ -36,6 +36,11 @@ def new_row(hosted: HostedGame) -> dict[str, Any]:
     }
 
 
+def salt_row(hosted: HostedGame) -> dict[str, Any]:
+    """The row of table ``root_salt``."""
+    return {"game_id": hosted.game.id, "salt": hosted.salt}
+
+
 def moved_row(hosted: HostedGame) -> dict[str, Any]:
     """The columns of table ``game`` that a change may change."""
     game = hosted.game

@@ -1,0 +1,148 @@
+"""The statements of every action, built once for a driver: nothing is compiled for a row.
+
+SQLite runs a statement for each row, which costs it nothing. PostgreSQL takes all rows of a
+statement in one round trip, as arrays.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    Column,
+    Connection,
+    Dialect,
+    Insert,
+    String,
+    Table,
+    Text,
+    Update,
+    bindparam,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from service.store import tables
+
+Row: TypeAlias = Mapping[str, Any]
+
+# What a change may change of a game, and by which row it is found.
+MOVED: Final = (
+    "revision",
+    "version",
+    "status",
+    "open_seats",
+    "audit",
+    "next_game",
+    "snapshot",
+)
+
+
+class Statements(ABC):
+    """Writing many rows in one statement each; a row is a mapping by column."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+
+    @abstractmethod
+    def add(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+        """Inserts rows, all with the same columns."""
+
+    @abstractmethod
+    def move(self, connection: Connection, rows: Sequence[Row]) -> int:
+        """Compare and set: gives each game its new columns if it still stands at ``at_revision``;
+        ``at_id`` names it. Returns how many did, of rows in the order of ids."""
+
+
+def statements(dialect: Dialect) -> Statements:
+    """The statements for a database."""
+    return (_RowByRow if dialect.name == "sqlite" else _AsArrays)(dialect)
+
+
+class _RowByRow(Statements):
+    def __init__(self, dialect: Dialect) -> None:
+        super().__init__(dialect)
+        moving = (
+            update(tables.game)
+            .values({name: bindparam(name) for name in MOVED})
+            .where(tables.game.c.id == bindparam("at_id"))
+            .where(tables.game.c.revision == bindparam("at_revision"))
+        )
+        self._move = self._compiled(moving)
+        self._add = cache(lambda table: self._compiled(insert(table)))
+
+    def _compiled(self, statement: Any) -> tuple[str, Callable[[Row], tuple[Any, ...]]]:
+        """The text, and what picks its parameters from a row."""
+        compiled = statement.compile(dialect=self._dialect)
+        return str(compiled), itemgetter(*compiled.positiontup)
+
+    def add(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+        if rows:
+            text, pick = self._add(table)
+            connection.exec_driver_sql(text, [pick(row) for row in rows])
+
+    def move(self, connection: Connection, rows: Sequence[Row]) -> int:
+        text, pick = self._move
+        return connection.exec_driver_sql(text, [pick(row) for row in rows]).rowcount
+
+
+class _AsArrays(Statements):
+    def __init__(self, dialect: Dialect) -> None:
+        super().__init__(dialect)
+        self._move = str(_moving().compile(dialect=dialect))
+        self._add = cache(lambda table: str(_adding(table).compile(dialect=dialect)))
+
+    def add(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+        if rows:
+            connection.exec_driver_sql(self._add(table), _by_column(rows))
+
+    def move(self, connection: Connection, rows: Sequence[Row]) -> int:
+        return connection.exec_driver_sql(self._move, _by_column(rows)).rowcount
+
+
+def _moving() -> Update:
+    game = tables.game
+    given = _given({"at_id": game.c.id, "at_revision": game.c.revision}, game.c, MOVED)
+    # The rows are locked in the order of ids, so that two servers never wait for each other.
+    held = (
+        select(game.c.id)
+        .where(game.c.id.in_(select(given.c.at_id)))
+        .order_by(game.c.id)
+        .with_for_update()
+        .cte("held")
+    )
+    return (
+        update(game)
+        .values({name: given.c[name] for name in MOVED})
+        .where(game.c.id == held.c.id, game.c.id == given.c.at_id)
+        .where(game.c.revision == given.c.at_revision)
+    )
+
+
+def _adding(table: Table) -> Insert:
+    names = table.columns.keys()
+    return insert(table).from_select(names, select(_given({}, table.c, names)))
+
+
+def _given(named: dict[str, Any], columns: Any, names: Sequence[str]) -> CTE:
+    """Rows that come as one array a column."""
+    # As texts of any length: a cast to a shorter one would cut them, a column refuses them.
+    types = {
+        name: Text() if isinstance(column.type, String) else column.type
+        for name, column in (named | {name: columns[name] for name in names}).items()
+    }
+    arrays = [bindparam(name, type_=ARRAY(kind)) for name, kind in types.items()]
+    rows = func.unnest(*arrays).table_valued(
+        *(Column(name, kind) for name, kind in types.items()), name="rows"
+    )
+    return select(rows.render_derived()).cte("given")
+
+
+def _by_column(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in rows[0]}
