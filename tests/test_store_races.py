@@ -250,6 +250,25 @@ def test_a_change_beside_the_log_is_not_lost_between_two_servers(postgresql_url,
     run(story())
 
 
+def test_a_refusal_is_never_by_a_game_that_another_server_has_moved(postgresql_url):
+    """What a server knows of a game may be old; it does not refuse by that."""
+
+    def refuse(found: HostedGame | None) -> Change:
+        assert found is not None
+        raise StaleVersion(version=found.game.version)
+
+    async def story():
+        async with opened(postgresql_url) as one, opened(postgresql_url) as two:
+            made = await created(one)
+            for version in range(4, 24):
+                await asked(two, made, made.roll(AT))
+                with pytest.raises(StaleVersion) as refused:
+                    await one.change(made.id, anybody, refuse)
+                assert refused.value.extras["version"] == version
+
+    run(story())
+
+
 # --- failures that pass when tried again --------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ from service.store.engine import (
     why,
     writing,
 )
+from service.store.revisions import Revisions
 
 _READERS: Final = 4
 _CACHED_GAMES: Final = 10_000
@@ -53,6 +54,7 @@ class Store:
         self._committer = Committer(engine, self._cache, queue_limit, committed)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="reader")
         self._reader = reading(engine)
+        self._revisions = Revisions(self._read_revisions)
         self._probe: asyncio.Future[None] | None = None
 
     @classmethod
@@ -111,12 +113,17 @@ class Store:
             # Where this process alone writes, what it committed last is what stands.
             if is_sqlite(self._engine):
                 return known
-            revision = await self._glance(
-                select(tables.game.c.revision).where(tables.game.c.id == game_id)
-            )
-            if revision == [known.revision]:
+            if await self._revisions.of(game_id) == known.revision:
                 return known
         return await self._read(functools.partial(self._load, game_id))
+
+    async def _read_revisions(self, game_ids: Sequence[str]) -> Mapping[str, int]:
+        query = select(tables.game.c.id, tables.game.c.revision)
+        query = query.where(tables.game.c.id.in_(game_ids))
+        return await self._in_thread(
+            self._reader,
+            lambda connection: {row.id: row.revision for row in connection.execute(query)},
+        )
 
     def _load(self, game_id: str, connection: Connection) -> HostedGame | None:
         read_at = self._cache.dropped
