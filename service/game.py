@@ -100,7 +100,7 @@ class Setup:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Game:
     """A game after its entry ``version``; ``head`` is the hash of that entry's line.
 

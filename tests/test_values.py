@@ -10,24 +10,24 @@ from hypothesis import strategies as st
 from service.values import bytes_or_none, changed, hex_or_none, set_at
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Point:
     x: int
     y: int
     name: str = "p"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Named(Point):
     color: str = "red"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Single:
     x: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Computed:
     x: int
 

@@ -190,7 +190,7 @@ DadosOptions: TypeAlias = Annotated[
 LOST: Final = -1  # in ``turn_totals``: this turn lost its bet
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RaceState(State[Any]):
     """Modes ``points`` and ``rounds``; ``chips`` is None in a game for honour."""
 
@@ -199,7 +199,7 @@ class RaceState(State[Any]):
     pot: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TurnsState(State[Any]):
     """Mode ``turns``. A bet is None while the seat has not answered, and 0 when it sits this one
     out; a turn total is None while it is not played, and -1 when it lost the bet."""

@@ -3,7 +3,7 @@
 Which events happen is for the rules to decide, in ``dice_duel``.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from service.rules import base
 from service.schema import Model
-from service.values import set_at
+from service.values import changed, set_at
 
 Faces: TypeAlias = tuple[int, ...]
 Mask: TypeAlias = tuple[bool, ...]
@@ -160,7 +160,7 @@ class TieBreak:
     faces: tuple[Faces, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Round:
     """One round, open or past. ``before`` and ``after`` (throwing again) are indexed by seat and
     empty for a seat without dice; ``seat`` took the round."""
@@ -178,7 +178,7 @@ class Round:
         return cls(before=faces, after=faces, choices=(None,) * len(faces))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DuelState:
     """A duel as it stands. ``wins`` are rounds won, or lost where a loser is searched;
     ``penalties`` are pairs of a seat and the number of its text in the deck."""
@@ -339,29 +339,29 @@ def fold(state: DuelState, event: DuelEvent) -> DuelState:
     current = state.current
     match event:
         case TableRolled(faces=faces):
-            return replace(state, current=Round.rolled(faces))
+            return changed(state, current=Round.rolled(faces))
         case Chose(seat=seat, mask=mask):
-            current = replace(current, choices=set_at(current.choices, seat, mask))
+            current = changed(current, choices=set_at(current.choices, seat, mask))
         case Resolved(faces=faces):
-            current = replace(current, after=faces)
+            current = changed(current, after=faces)
         case Tied(seats=seats):
-            current = replace(current, tied=seats)
+            current = changed(current, tied=seats)
         case TiebreakRolled(seats=seats, faces=faces):
             thrown = TieBreak(seats, faces)
-            current = replace(current, tiebreaks=(*current.tiebreaks, thrown))
+            current = changed(current, tiebreaks=(*current.tiebreaks, thrown))
         case RoundWon(seat=seat, wins=counts) | RoundLost(seat=seat, losses=counts):
-            past = replace(current, tied=(), seat=seat)
-            return replace(
+            past = changed(current, tied=(), seat=seat)
+            return changed(
                 state, wins=counts, rounds=(*state.rounds, past), current=no_dice(state.seats)
             )
         case base.Resigned(seat=seat):
             tied = tuple(other for other in current.tied if other != seat)
             choices = set_at(current.choices, seat, None)
-            current = replace(current, tied=tied, choices=choices)
-            return replace(state, current=current, out=tuple(sorted({*state.out, seat})))
+            current = changed(current, tied=tied, choices=choices)
+            return changed(state, current=current, out=tuple(sorted({*state.out, seat})))
         case PenaltyDrawn(seat=seat, card=card):
-            return replace(state, penalties=(*state.penalties, (seat, card)))
-    return replace(state, current=current)
+            return changed(state, penalties=(*state.penalties, (seat, card)))
+    return changed(state, current=current)
 
 
 def no_dice(seats: int) -> Round:

@@ -6,7 +6,6 @@ throw wins even money.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final, get_args
 
 from typing_extensions import TypedDict
@@ -38,6 +37,7 @@ from service.rules.heaven_and_nine_state import (
     Settled,
 )
 from service.rules.heaven_and_nine_throws import THROWS, Faces, Figure, Series, figure
+from service.values import changed
 
 # Why an action of a seat that may act is refused.
 REASONS: Final = (
@@ -388,7 +388,7 @@ class HeavenAndNine(base.Ruleset[HeavenAndNineOptions, HeavenAndNineState, Heave
             covered=nothing,
             stakes=nothing,
         )
-        return replace(state, banked=(0,)).new_round(1) if options.starter == "seat" else state
+        return changed(state, banked=(0,)).new_round(1) if options.starter == "seat" else state
 
     def opening(self, state: HeavenAndNineState) -> base.RollOff | base.DrawStarter | None:
         """The first bank is rolled for or drawn, unless seat 0 has it."""

@@ -4,7 +4,7 @@ Each event says itself what it makes of a state; which events happen is for the 
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
@@ -12,7 +12,7 @@ from pydantic import Discriminator, Field, Tag
 from service.rules.base import Event, Reason, Resigned
 from service.rules.heaven_and_nine_throws import Faces, Series
 from service.schema import Model
-from service.values import set_at
+from service.values import changed, set_at
 
 # --- options ------------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class LastThrow:
     counts: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HeavenAndNineState:
     """A game between two actions.
 
@@ -193,7 +193,7 @@ class HeavenAndNineState:
         asked = {seat for seat in self.able if seat != self.banker}
         open_ = tuple(None if seat in asked else 0 for seat in range(self.seats))
         none = (0,) * self.seats
-        return replace(
+        return changed(
             self,
             round=number,
             phase="limit",
@@ -207,10 +207,10 @@ class HeavenAndNineState:
 
     def without(self, seat: int) -> "HeavenAndNineState":
         """A seat has left the game; what it staked is settled by an event of its own."""
-        gone = replace(self, out=(*self.out, seat))
+        gone = changed(self, out=(*self.out, seat))
         if self.bets[seat] is not None:
             return gone
-        return replace(gone, bets=set_at(self.bets, seat, 0), results=set_at(self.results, seat, 0))
+        return changed(gone, bets=set_at(self.bets, seat, 0), results=set_at(self.results, seat, 0))
 
 
 def _plus(chips: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
@@ -254,7 +254,7 @@ class FirstBankerChosen(Fact):
 
     def fold(self, state: HeavenAndNineState) -> HeavenAndNineState:
         """It is the first to hold the bank."""
-        return replace(state, banker=self.seat, banked=(self.seat,))
+        return changed(state, banker=self.seat, banked=(self.seat,))
 
 
 class RoundStarted(Fact):
@@ -266,7 +266,7 @@ class RoundStarted(Fact):
 
     def fold(self, state: HeavenAndNineState) -> HeavenAndNineState:
         """The table is cleared."""
-        return replace(state, banker=self.banker).new_round(self.round)
+        return changed(state, banker=self.banker).new_round(self.round)
 
 
 class LimitSet(Fact):
@@ -278,7 +278,7 @@ class LimitSet(Fact):
 
     def fold(self, state: HeavenAndNineState) -> HeavenAndNineState:
         """The other seats may bet."""
-        return replace(state, limit=self.amount, phase="betting")
+        return changed(state, limit=self.amount, phase="betting")
 
 
 class BettorBet(Fact):
@@ -290,7 +290,7 @@ class BettorBet(Fact):
 
     def fold(self, state: HeavenAndNineState) -> HeavenAndNineState:
         """The bet has left the chips of the seat."""
-        return replace(
+        return changed(
             state,
             chips=set_at(state.chips, self.seat, state.chips[self.seat] - self.amount),
             bets=set_at(state.bets, self.seat, self.amount),
@@ -306,7 +306,7 @@ class BettorPassed(Fact):
 
     def fold(self, state: HeavenAndNineState) -> HeavenAndNineState:
         """It neither throws nor wins or loses."""
-        return replace(
+        return changed(
             state,
             bets=set_at(state.bets, self.seat, 0),
             results=set_at(state.results, self.seat, 0),
@@ -325,7 +325,7 @@ class Covered(Fact):
     def fold(self, state: HeavenAndNineState) -> HeavenAndNineState:
         """The excess is back in the chips; a bet without cover is over."""
         uncovered = {seat for seat in state.open_bets if not self.amounts[seat]}
-        return replace(
+        return changed(
             state,
             chips=_plus(state.chips, self.returned),
             covered=self.amounts,
@@ -349,7 +349,7 @@ class MarkSet(Fact):
     def fold(self, state: HeavenAndNineState) -> HeavenAndNineState:
         """The bettors throw against it."""
         last = LastThrow(self.seat, self.faces, counts=True)
-        return replace(state, mark=self.faces, last_throw=last, phase="settling")
+        return changed(state, mark=self.faces, last_throw=last, phase="settling")
 
 
 class BettorRolled(Fact):
@@ -364,7 +364,7 @@ class BettorRolled(Fact):
 
     def fold(self, state: HeavenAndNineState) -> HeavenAndNineState:
         """It is the last throw; what it wins is settled by an event of its own."""
-        return replace(state, last_throw=LastThrow(self.seat, self.faces, self.counts))
+        return changed(state, last_throw=LastThrow(self.seat, self.faces, self.counts))
 
 
 class Settled(Fact):
@@ -380,7 +380,7 @@ class Settled(Fact):
         bank = state.banker
         chips = set_at(state.chips, self.seat, state.chips[self.seat] + self.stake + self.won)
         results = set_at(state.results, self.seat, self.won)
-        return replace(
+        return changed(
             state,
             chips=set_at(chips, bank, chips[bank] - self.won),
             results=set_at(results, bank, (results[bank] or 0) - self.won),
@@ -396,7 +396,7 @@ class BetsReturned(Fact):
 
     def fold(self, state: HeavenAndNineState) -> HeavenAndNineState:
         """They are in the chips again."""
-        return replace(
+        return changed(
             state,
             chips=_plus(state.chips, self.amounts),
             results=tuple(
@@ -433,7 +433,7 @@ class BankPassed(Fact):
     def fold(self, state: HeavenAndNineState) -> HeavenAndNineState:
         """Those who have held it are counted anew in each circuit."""
         before = state.banked if self.circuit == state.circuit else ()
-        return replace(state, banker=self.to, banked=(*before, self.to), circuit=self.circuit)
+        return changed(state, banker=self.to, banked=(*before, self.to), circuit=self.circuit)
 
 
 class GameEnded(Fact):
@@ -444,7 +444,7 @@ class GameEnded(Fact):
 
     def fold(self, state: HeavenAndNineState) -> HeavenAndNineState:
         """Nobody may act any more."""
-        return replace(state, ended=self.reason)
+        return changed(state, ended=self.reason)
 
 
 HeavenAndNineEvent: TypeAlias = (

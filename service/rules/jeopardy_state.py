@@ -56,7 +56,7 @@ Opts = TypeVar("Opts", bound=Model)
 Seats: TypeAlias = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class State(Generic[Opts]):
     """A game at one moment. ``round`` is 0 until it is known who starts; ``reached`` is the seat
     that made this the last round; ``reason`` is set when the game is over."""

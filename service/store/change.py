@@ -30,7 +30,7 @@ class Series:
     next_game: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HostedGame:
     """A game with all that stands beside its log. ``salt`` leads, with the server key, to the
     root (in a practice game nothing does). ``audit`` is the verdict of the server's own audit,
@@ -49,7 +49,7 @@ class HostedGame:
     revision: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer:
     """An answer as bytes. ``sealed`` says that the body is encrypted (it holds tokens);
     ``replayed`` that it comes from the store and nothing was done this time."""
