@@ -95,8 +95,12 @@ class _RowByRow(Statements):
 class _AsArrays(Statements):
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
-        self._move = str(_moving().compile(dialect=dialect))
-        self._add = cache(lambda table: str(_adding(table).compile(dialect=dialect)))
+        self._move = self._compiled(_moving())
+        self._add = cache(lambda table: self._compiled(_adding(table)))
+
+    def _compiled(self, statement: Any) -> str:
+        # In binary form an array needs no quoting, which is dearer than all the rest.
+        return str(statement.compile(dialect=self._dialect)).replace(")s::", ")b::")
 
     def add(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
         if rows:
