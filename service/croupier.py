@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from service import keys, rules, steps
+from service import bots, keys, rules, steps
 from service.chains import ChainCache
 from service.dice import KeyChain, tagged_hash
 from service.errors import (
@@ -20,16 +20,21 @@ from service.errors import (
     GameFrozen,
     GameOver,
     InvalidInput,
+    Refusal,
     RematchExists,
     SeatNotFound,
     SeriesNotFound,
     StaleVersion,
+    Unavailable,
     VersionNotFound,
 )
 from service.game import Game
 from service.heads import Head
 from service.hosting import (
     as_player,
+    bot_due,
+    bot_seated,
+    bots_followed,
     followed,
     names_of,
     next_series,
@@ -47,16 +52,18 @@ from service.roles import (
     kept_seat,
     own_seat,
     require_game,
+    require_no_bot,
     role_of,
     seat_or_host,
 )
-from service.rules.base import Action
+from service.rules.base import Action, Ruleset
 from service.store import Answer, Change, GameFilter, Holder, HostedGame, Series, Store, Write
 from service.store.change import Check, Decide
 
 _log = logging.getLogger(__name__)
 _KEYS_CACHED: Final = 64 * 1024 * 1024
 _PAGE: Final = 500
+_NOTHING: Final = Answer(204, (), b"")
 
 
 class Croupier:
@@ -76,6 +83,14 @@ class Croupier:
         self._now = now
         self._entropy = entropy
         self._chains = ChainCache(_KEYS_CACHED)
+        self._bots_behind: set[str] = set()
+        self._playing_on: dict[str, asyncio.Task[None]] = {}
+
+    async def close(self) -> None:
+        """Stops what goes on without a request; the next request for a game takes it up again."""
+        for task in self._playing_on.values():
+            task.cancel()
+        await asyncio.gather(*self._playing_on.values(), return_exceptions=True)
 
     # -- before the start ------------------------------------------------------------------------
 
@@ -85,6 +100,7 @@ class Croupier:
         seats = len(wanted.names)
         options = ruleset.parse_options(wanted.options, seats, hotseat=wanted.hotseat)
         require_distinct(wanted.names)
+        _require_bots(ruleset, options, wanted.bots)
         at = self._now()
         tokens = {
             seat: keys.new_token("seat", self._entropy)
@@ -106,12 +122,13 @@ class Croupier:
             start_when_full=wanted.start,
             created_at=at,
             series=Series(game_id, 1, (0,) * seats),
+            bots=wanted.bots if any(wanted.bots) else (),
         )
-        write = Write(hosted, step.lines)
-        for seat, token in tokens.items():
-            name = wanted.names[seat]
-            holder = Holder(name, self._entropy(32), keys.token_hash(token))
-            write = seated(write, seat, holder, as_player(holder), at)
+        holders = {
+            seat: Holder(wanted.names[seat], self._entropy(32), keys.token_hash(token))
+            for seat, token in tokens.items()
+        }
+        write = _all_seated(Write(hosted, step.lines), holders, at)
         write = self._start_if_ready(write, chain, at)
         nonce = self._entropy(keys.NONCE_SIZE)
 
@@ -185,6 +202,7 @@ class Croupier:
         def decide(found: HostedGame | None) -> Change:
             hosted = exists(found)
             _require_version(hosted, caller)
+            require_no_bot(hosted, seat)
             held = hosted.holders[seat]
             if held is None:
                 raise SeatNotFound
@@ -309,6 +327,8 @@ class Croupier:
         # The rules may have a newer version by now: what was chosen is checked by it.
         asked = before.game.setup.options_json if options is None else options
         chosen = ruleset.parse_options(asked, seats, hotseat=before.hotseat)
+        playing = before.seated_bots if before.bots else ()
+        _require_bots(ruleset, chosen, playing, "/options")
         root = self._rematch_root(before.game, next_id, salt)
         chain = await self._new_chain(next_id, root, ruleset.throws_max(chosen, seats))
         mode = before.game.setup.seed_mode
@@ -329,14 +349,22 @@ class Croupier:
                 created_at=at,
                 series=next_series(hosted, chosen),
                 audit=None,
+                bots=playing if any(playing) else (),
             )
             write = Write(opened, first.lines)
             if mode in ("open", "sealed"):  # who plays again joins again, with a new seed
                 write = replace(write, hosted=replace(write.hosted, holders=hosted.holders))
+                write = _all_seated(write, {}, at)
             else:
-                write = _seated_again(write, hosted, salts, at)
+                again = {
+                    seat: replace(held, salt=salts[seat])
+                    for seat, held in enumerate(hosted.holders)
+                    if held is not None
+                }
+                write = _all_seated(write, again, at)
             write = self._start_if_ready(write, chain, at)
-            return Change((Write(linked, ()), write), render(self._done(write, caller)))
+            opening = self._changed(write, caller, render)
+            return replace(opening, writes=(Write(linked, ()), *opening.writes))
 
         return await self._change(game_id, may, decide, caller)
 
@@ -344,7 +372,10 @@ class Croupier:
 
     async def read(self, game_id: str) -> HostedGame:
         """The game now."""
-        return exists(await self._store.game(game_id))
+        hosted = exists(await self._store.game(game_id))
+        if hosted.bots and bot_due(hosted):
+            self._play_on_soon(game_id)
+        return hosted
 
     async def read_at(self, game_id: str, version: int) -> HostedGame:
         """The game as it was after entry ``version``."""
@@ -401,9 +432,45 @@ class Croupier:
             end = steps.void if hosted.game.status == "waiting" else steps.abandon
             step = end(hosted.game, self._chain(hosted), at, "restored")
             write = followed(Write(hosted, ()), step)
-            return Change((write,), Answer(204, (), b""))
+            return Change((write,), _NOTHING)
 
         return decide
+
+    # -- bots ------------------------------------------------------------------------------------
+
+    async def play_on(self, game_id: str) -> bool:
+        """Lets the bots act that the game waits for, in one transaction; returns whether there is
+        more for them to do. Changes nothing where the game waits for a person or is over."""
+
+        def decide(found: HostedGame | None) -> Change:
+            write = self._followed_by_bots(Write(exists(found), ()))
+            return Change((write,) if write.lines else (), _NOTHING)
+
+        await self._change(game_id, require_game, decide, Caller())
+        hosted = await self._store.game(game_id)
+        return hosted is not None and bot_due(hosted)
+
+    def _play_on_soon(self, game_id: str) -> None:
+        """Lets the bots act until none is due, without keeping anybody waiting for it."""
+        if game_id not in self._playing_on:
+            task = asyncio.create_task(self._play_all(game_id))
+            self._playing_on[game_id] = task
+            task.add_done_callback(lambda _: self._playing_on.pop(game_id, None))
+
+    async def _play_all(self, game_id: str) -> None:
+        # What is refused or unavailable now is taken up by the next request for the game.
+        with contextlib.suppress(Refusal, Unavailable):
+            while await self.play_on(game_id):
+                pass
+
+    def _followed_by_bots(self, write: Write) -> Write:
+        """The change with what bots do next; what goes beyond one transaction is noted."""
+        if not bot_due(write.hosted):
+            return write
+        write = bots_followed(write, self._chain(write.hosted))
+        if bot_due(write.hosted):
+            self._bots_behind.add(write.hosted.game.id)
+        return write
 
     # -- what the above share --------------------------------------------------------------------
 
@@ -421,6 +488,9 @@ class Croupier:
 
         await self._warm(game_id)
         answer = await self._store.change(game_id, check, unfrozen, caller.retry)
+        if game_id in self._bots_behind:
+            self._bots_behind.discard(game_id)
+            self._play_on_soon(game_id)
         if not (answer.replayed and answer.sealed):
             return answer
         return replace(answer, body=self._key.unseal(answer.body), sealed=False)
@@ -432,12 +502,15 @@ class Croupier:
         host_token: str | None = None,
         seat_tokens: Mapping[int, str] | None = None,
     ) -> Done:
+        if write.hosted.bots:
+            write = self._followed_by_bots(write)
         game = write.hosted.game
         receipt = self.receipt(game) if caller.receipt else None
         return Done(write.hosted, write.lines, receipt, host_token, seat_tokens)
 
     def _changed(self, write: Write, caller: Caller, render: Render) -> Change:
-        return Change((write,), render(self._done(write, caller)))
+        done = self._done(write, caller)
+        return Change((Write(done.hosted, done.lines),), render(done))
 
     def _told_once(self, done: Done, render: Render, nonce: bytes) -> Change:
         """A change whose answer holds tokens: a retry may see them again, the database never."""
@@ -483,13 +556,27 @@ class Croupier:
         return followed(write, steps.start(hosted.game, chain or self._chain(hosted), at))
 
 
-def _seated_again(write: Write, before: HostedGame, salts: Sequence[bytes], at: int) -> Write:
-    """The players of the game before, in the seats of the next one."""
-    for seat, held in enumerate(before.holders):
-        if held is not None:
-            holder = replace(held, salt=salts[seat])
-            write = seated(write, seat, holder, as_player(holder), at)
+def _all_seated(write: Write, holders: Mapping[int, Holder], at: int) -> Write:
+    """These people and the game's bots in their seats."""
+    named = write.hosted.bots
+    for seat in range(write.hosted.game.setup.seats):
+        if seat in holders:
+            write = seated(write, seat, holders[seat], as_player(holders[seat]), at)
+        elif named and named[seat] is not None:
+            write = bot_seated(write, seat, at)
     return write
+
+
+def _require_bots(
+    ruleset: Ruleset[Any, Any, Any], options: Any, named: Sequence[str | None], at: str = ""
+) -> None:
+    """Raises InvalidInput unless every bot plays this, and somebody can play against them; ``at``
+    is the pointer of what is wrong, where that is not the bot."""
+    if named and None not in named:
+        raise InvalidInput(FieldError("/seats", "needs_person"))
+    for seat, name in enumerate(named):
+        if name is not None:
+            bots.require_bot(ruleset, options, len(named), name, at or f"/seats/{seat}/bot")
 
 
 def _require_version(hosted: HostedGame, caller: Caller) -> None:

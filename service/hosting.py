@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-from service import steps
-from service.dice import pseudonym
+from service import bots, steps
+from service.dice import KeyChain, pseudonym
 from service.errors import GameFull, NameTaken, SeatNotFound, SeatTaken
 from service.game import Player
 from service.names import folded
 from service.steps import Step
 from service.store import Holder, HostedGame, Series, Write
 from service.values import changed, set_at
+
+# Bots act in the transaction that gives them the turn, and no transaction grows without bounds.
+BOT_ACTIONS_MOST: Final = 200
 
 
 def followed(write: Write, step: Step) -> Write:
@@ -35,6 +38,35 @@ def seated(write: Write, seat: int, holder: Holder, player: Player, at: int) -> 
     """The change with a player in a seat."""
     step = steps.join(write.hosted.game, seat, player, at)
     return with_holder(followed(write, step), seat, holder)
+
+
+def bot_seated(write: Write, seat: int, at: int) -> Write:
+    """The change with the bot in its seat: it brings no seed, and nobody holds a token of it."""
+    return followed(write, steps.join(write.hosted.game, seat, Player("bot", None), at))
+
+
+def bot_due(hosted: HostedGame) -> bool:
+    """Whether the game waits for a bot."""
+    game = hosted.game
+    if not hosted.bots or game.status != "playing":
+        return False
+    return bots.awaited(game.ruleset, game.state, hosted.seated_bots) is not None
+
+
+def bots_followed(write: Write, chain: KeyChain) -> Write:
+    """The change with what the bots do next: until a person is to act or the game is over, but at
+    most ``BOT_ACTIONS_MOST`` actions, so that a bot may still be due afterwards."""
+    seated_bots = write.hosted.seated_bots
+    for _ in range(BOT_ACTIONS_MOST):
+        game = write.hosted.game
+        if game.status != "playing":
+            break
+        due = bots.next_action(game.ruleset, game.state, seated_bots, game.head)
+        if due is None:
+            break
+        seat, action = due
+        write = followed(write, steps.act(game, seat, action, chain, game.at))
+    return write
 
 
 def open_seat(hosted: HostedGame, wanted: int | None) -> int:

@@ -12,12 +12,14 @@ from service.store.change import Visibility
 
 @dataclass(frozen=True, slots=True)
 class NewGame:
-    """A game to create. ``names`` has one item a seat: a name takes the seat at once, null leaves
-    it open. ``root`` is given for practice games only."""
+    """A game to create. ``names`` and ``bots`` have one item a seat: a name or a bot takes the
+    seat at once, null leaves it to the other, and both leave it open. ``root`` is given for
+    practice games only."""
 
     ruleset: str
     options: Mapping[str, Any]
     names: tuple[str | None, ...]
+    bots: tuple[str | None, ...] = ()
     hotseat: bool = False
     visibility: Visibility = "public"
     seed_mode: SeedMode = "operator"

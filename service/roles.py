@@ -77,6 +77,13 @@ def own_seat(hosted: HostedGame, seat: int, token: str | None) -> None:
         raise NotYourSeat
     if seat >= hosted.game.setup.seats:
         raise SeatNotFound
+    require_no_bot(hosted, seat)
+
+
+def require_no_bot(hosted: HostedGame, seat: int) -> None:
+    """Raises NotYourSeat where a bot sits: nobody acts, reveals or speaks for it."""
+    if hosted.bots and hosted.seated_bots[seat] is not None:
+        raise NotYourSeat
 
 
 def kept_seat(hosted: HostedGame, token: str | None) -> int | None:
@@ -107,8 +114,10 @@ def acting_seat(hosted: HostedGame, seat: int | None, action: Action, role: Role
     if seat is not None:
         if seat >= game.setup.seats:
             raise SeatNotFound
+        require_no_bot(hosted, seat)
         return seat
-    candidates = {one.seat for one in legal if one.seat is not None}
+    played = hosted.seated_bots
+    candidates = {one.seat for one in legal if one.seat is not None and played[one.seat] is None}
     if len(candidates) != 1:
         raise InvalidInput(FieldError("/seat", "missing"))
     return candidates.pop()

@@ -43,6 +43,7 @@ _CODES: Final = {
     "string_pattern_mismatch": "wrong_form",
     "value_error": "wrong_form",
     "wrong_form": "wrong_form",
+    "name_or_bot": "name_or_bot",
 }
 
 

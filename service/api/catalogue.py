@@ -13,6 +13,8 @@ from service.api import shapes, views
 from service.api.contract import answers, asks
 from service.api.reading import query
 from service.api.texts import REASONS
+from service.bots import BOTS
+from service.bots.base import Bot
 from service.rules import RULESETS
 from service.rules.base import Example, Ruleset, Text, kind_of
 
@@ -34,6 +36,17 @@ def _summary(ruleset: Ruleset[Any, Any, Any]) -> dict[str, Any]:
         "title": _text(ruleset.title),
         "summary": _text(ruleset.summary),
         "seats": {"min": ruleset.min_seats, "max": ruleset.max_seats},
+        "bots": [_bot(bot) for bot in BOTS[ruleset.key]],
+    }
+
+
+def _bot(bot: Bot) -> dict[str, Any]:
+    return {
+        "name": bot.name,
+        "pattern": bot.names,
+        "title": _text(bot.title),
+        "description": _text(bot.description),
+        "needs": {"options": dict(bot.options), "seats": bot.seats},
     }
 
 
@@ -88,7 +101,6 @@ def _full(key: str) -> bytes:
             ],
             "events": ruleset.event_schema(),
             "glossary": list(ruleset.glossary()),
-            "bots": [],
         }
     )
 

@@ -45,6 +45,7 @@ async def create_game(request: Request) -> Response:
         ruleset=asked.ruleset,
         options=asked.options,
         names=tuple(seat.name for seat in asked.seats),
+        bots=tuple(seat.bot for seat in asked.seats),
         hotseat=asked.hotseat,
         visibility=asked.visibility,
         seed_mode=asked.seed_mode,

@@ -59,6 +59,7 @@ async def open_house(settings: Settings, metrics: Metrics) -> AsyncIterator[Crou
                 _log.warning("game %s is behind its last known head: it has ended", game_id)
             yield croupier
         finally:
+            await croupier.close()
             await auditor.close()
             await store.close()
     finally:

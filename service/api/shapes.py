@@ -4,9 +4,16 @@ Requests are parsed with these models. Answers are rendered by ``views``, once, 
 are valid already; a test holds real answers against these shapes.
 """
 
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, Self, Union
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, create_model
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    create_model,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
@@ -48,9 +55,24 @@ Version = Annotated[int, Field(ge=0, le=2**53 - 1)]
 
 
 class NewSeat(Model):
-    """A seat of a new game: taken at once by ``name``, or open for somebody to join."""
+    """A seat of a new game: taken at once by ``name``, played by the server's ``bot``, or open for
+    somebody to join."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Ana"}, {"bot": "random"}]})
 
     name: Name | None = None
+    bot: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,30}(:[0-9]{1,4})?$")] | None = Field(
+        default=None,
+        description="A bot of the ruleset, not together with `name`; `GET /v1/rulesets/{key}` "
+        "lists them under `bots`.",
+        examples=["hold_20"],
+    )
+
+    @model_validator(mode="after")
+    def _one_player(self) -> Self:
+        if self.name is not None and self.bot is not None:
+            raise PydanticCustomError("name_or_bot", "")
+        return self
 
 
 class NewGame(Model):
@@ -62,7 +84,10 @@ class NewGame(Model):
         description="The ruleset's options; `GET /v1/rulesets/{key}` has their JSON Schema.",
         examples=[{"target": 50}],
     )
-    seats: Annotated[tuple[NewSeat, ...], Field(min_length=1, max_length=64)]
+    seats: Annotated[tuple[NewSeat, ...], Field(min_length=1, max_length=64)] = Field(
+        description="At least one seat has to be a person's, seated or still to join.",
+        examples=[[{"name": "Ana"}, {"bot": "hold_20"}, {}]],
+    )
     hotseat: bool = Field(default=False, description="The host's token acts for every seat.")
     visibility: Literal["public", "unlisted"] = "public"
     seed_mode: SeedMode = "operator"
@@ -155,6 +180,25 @@ class SeatRange(Model):
     max: int
 
 
+class BotNeeds(Model):
+    """What a table must be like for a bot: JSON Schemas of single options, and the count of seats
+    (null: any)."""
+
+    options: dict[str, dict[str, Any]]
+    seats: int | None
+
+
+class BotShape(Model):
+    """A built-in bot. ``pattern`` is the regular expression of its names, which for most is the
+    ``name`` alone; `hold_at:N` takes a number."""
+
+    name: str
+    pattern: str
+    title: TextShape
+    description: TextShape
+    needs: BotNeeds
+
+
 class RulesetSummary(Model):
     """A ruleset as the catalogue lists it."""
 
@@ -163,6 +207,7 @@ class RulesetSummary(Model):
     title: TextShape
     summary: TextShape
     seats: SeatRange
+    bots: tuple[BotShape, ...]
 
 
 class Catalogue(Model):
@@ -220,7 +265,6 @@ class RulesetShape(RulesetSummary):
     reasons: tuple[ReasonShape, ...]
     events: dict[str, Any]
     glossary: tuple[dict[str, Any], ...]
-    bots: tuple[str, ...]
 
 
 class Health(Model):
@@ -248,7 +292,8 @@ class ProblemPage(Model):
 
 
 class PlayerShape(Model):
-    """A seat and who holds it; ``kind`` is null while it is open."""
+    """A seat and who holds it; ``kind`` is null while it is open. A bot is called as it was asked
+    for (``hold_at:25``)."""
 
     seat: int
     name: str | None

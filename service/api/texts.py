@@ -251,6 +251,22 @@ FIELDS: Final[Mapping[str, Text]] = {
     "above_bankroll": Text(
         "Nadie tiene tantas fichas: son {limit}.", "Nobody holds that much: {limit} chips."
     ),
+    "name_or_bot": Text(
+        "Un asiento es de una persona (name) o de un bot (bot), no de ambos.",
+        "A seat is a person's (name) or a bot's (bot), not both.",
+    ),
+    "needs_person": Text(
+        "Al menos un asiento ha de quedar para una persona.",
+        "At least one seat has to be left to a person.",
+    ),
+    "bot_option": Text(
+        "Este bot no juega con ese valor de la opción {option}.",
+        "This bot does not play with that value of the option {option}.",
+    ),
+    "bot_seats": Text(
+        "Este bot solo juega en mesas de {limit} asientos.",
+        "This bot plays at tables with {limit} seats only.",
+    ),
     "needs_rounds": Text(
         "Solo si la partida acaba por rondas (end: rounds).",
         "Only where the game ends by rounds (end: rounds).",

@@ -109,7 +109,7 @@ def _dice(game: Game) -> dict[str, Any]:
 
 
 def _players(hosted: HostedGame) -> list[dict[str, Any]]:
-    return [
+    players = [
         {
             "seat": seat,
             "name": None if held is None else held.name,
@@ -117,6 +117,10 @@ def _players(hosted: HostedGame) -> list[dict[str, Any]]:
         }
         for seat, (player, held) in enumerate(zip(hosted.game.players, hosted.holders, strict=True))
     ]
+    if hosted.bots:
+        for player, bot in zip(players, hosted.seated_bots, strict=True):
+            player["name"] = bot or player["name"]
+    return players
 
 
 def _series(hosted: HostedGame) -> dict[str, Any]:

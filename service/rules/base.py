@@ -256,6 +256,8 @@ class Ruleset(ABC, Generic[Opts, S, E]):
     events: ClassVar[tuple[type[Event], ...]]
     phases: ClassVar[tuple[str, ...]]
     reasons: ClassVar[tuple[str, ...]] = ("not_now",)
+    # Kinds of action that one seat takes for the whole table, whoever it is.
+    table_kinds: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Example, ...]]
 
     def glossary(self) -> Sequence[Mapping[str, Any]]:

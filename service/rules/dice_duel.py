@@ -225,6 +225,7 @@ class DiceDuel(base.Ruleset[DuelOptions, DuelState, DuelEvent]):
     view_type = DuelView
     phases = get_args(Phase)
     reasons = REASONS
+    table_kinds = ("roll", "resolve", "tiebreak")
     examples = (
         base.Example(base.Text(es="Al mejor de tres", en="Best of three"), 2, {}),
         base.Example(

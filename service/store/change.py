@@ -34,7 +34,8 @@ class Series:
 class HostedGame:
     """A game with all that stands beside its log. ``salt`` leads, with the server key, to the
     root (in a practice game nothing does). ``audit`` is the verdict of the server's own audit,
-    null before there is one. ``revision`` counts the changes of the whole."""
+    null before there is one. ``revision`` counts the changes of the whole. ``bots`` names the bot
+    that each seat was created with (null: none), and is empty at a table without bots."""
 
     game: Game
     holders: tuple[Holder | None, ...]
@@ -47,6 +48,17 @@ class HostedGame:
     series: Series
     audit: Literal["passed", "failed"] | None = None
     revision: int = 0
+    bots: tuple[str | None, ...] = ()
+
+    @property
+    def seated_bots(self) -> tuple[str | None, ...]:
+        """The bot that sits in each seat now; a bot's seat may have been given to a person."""
+        if not self.bots:
+            return (None,) * len(self.holders)
+        return tuple(
+            bot if player is not None and player.kind == "bot" else None
+            for bot, player in zip(self.bots, self.game.players, strict=True)
+        )
 
 
 @dataclass(frozen=True)

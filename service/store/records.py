@@ -30,6 +30,7 @@ def new_row(hosted: HostedGame) -> dict[str, Any]:
                 "start_when_full": hosted.start_when_full,
                 "created_at": hosted.created_at,
                 "tally": series.tally,
+                **({"bots": hosted.bots} if hosted.bots else {}),
             }
         ),
         **moved_row(hosted),
@@ -105,6 +106,7 @@ def hosted_game(row: RowMapping, holders: Sequence[RowMapping]) -> HostedGame:
         ),
         audit=row["audit"],
         revision=row["revision"],
+        bots=tuple(setup.get("bots", ())),
     )
 
 
