@@ -19,7 +19,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check format openapi golden simulate verifiers bench bench-long migrate lock clean
+.PHONY: help serve test check format openapi golden policies simulate verifiers bench bench-long migrate lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ openapi: $(VENV)/.dev ## write openapi/openapi.json from the application
 golden: $(VENV)/.dev ## write the golden playthroughs anew; review them in the diff
 	$(RUN) tests.golden.make
 	CUBILETE_WRITE_GOLDEN=1 $(RUN) pytest -k golden $(ARGS)
+
+policies: $(VENV)/.dev ## solve the games that the bot `optimal` plays anew and store how
+	$(RUN) tests.golden.policies
 
 simulate: $(VENV)/.dev ## play random games of every ruleset and check each (ARGS="--games 2000")
 	$(RUN) tests.simulate $(ARGS)

@@ -1,21 +1,19 @@
 """Games with bots over HTTP: seated, played, refused, audited, played on."""
 
+import re
+import time
 from typing import Any
 
 import httpx
 import pytest
 
 from service.bots import BOTS
+from service.hosting import BOT_ACTIONS_MOST
 from service.rules import RULESETS
 from tests.game_client import Table, bearer, new_game, some_action
 from tests.test_api import refused, wrong_fields
 
-EVERY_BOT = [
-    (key, bot.name.replace("N", "25"))
-    for key, bots in BOTS.items()
-    for bot in bots
-    if bot.seats is None
-]
+EVERY_BOT = [(key, bot.name.replace("N", "25")) for key, bots in BOTS.items() for bot in bots]
 Json = dict[str, Any]
 
 
@@ -61,6 +59,7 @@ def test_every_ruleset_has_bots_and_random_is_one_of_them(api):
     for ruleset in api.get("/v1/rulesets").json()["rulesets"]:
         names = [bot["name"] for bot in ruleset["bots"]]
         assert "random" in names
+        assert len(names) > 1
         assert len(set(names)) == len(names)
         assert api.get(f"/v1/rulesets/{ruleset['key']}").json()["bots"] == ruleset["bots"]
 
@@ -126,6 +125,44 @@ def test_a_seat_is_not_a_persons_and_a_bots(api):
 def test_bots_alone_are_no_table(api):
     body = {"ruleset": "pig", "seats": [{"bot": "random"}, {"bot": "hold_20"}]}
     assert wrong_fields(api.post("/v1/games", json=body)) == {("/seats", "needs_person")}
+
+
+@pytest.mark.parametrize(
+    ("options", "people", "code"),
+    [
+        ({"target": 101}, 1, "bot_option"),
+        ({"finish": "complete_round"}, 1, "bot_option"),
+        ({}, 2, "bot_seats"),
+    ],
+)
+def test_optimal_is_refused_where_it_is_not_optimal(api, options, people, code):
+    body = new_game(names=["Ana", "Ben"][:people], options=options)
+    body["seats"].append({"bot": "optimal"})
+    answer = api.post("/v1/games", json=body)
+    assert wrong_fields(answer) == {(f"/seats/{people}/bot", code)}
+
+
+@pytest.mark.parametrize("language", ["es", "en"])
+def test_the_option_that_a_bot_does_not_play_is_named(api, language):
+    body = new_game(names=["Ana"], options={"hold_before_roll": True})
+    body["seats"].append({"bot": "optimal"})
+    answer = api.post("/v1/games", json=body, headers={"accept-language": language})
+    (wrong,) = answer.json()["errors"]
+    assert "hold_before_roll" in wrong["detail"]
+
+
+def test_the_catalogue_says_what_a_bot_needs(api):
+    told = {bot["name"]: bot["needs"] for bot in api.get("/v1/rulesets/pig").json()["bots"]}
+    assert told["hold_20"] == {"options": {}, "seats": None}
+    assert told["optimal"]["seats"] == 2
+    assert told["optimal"]["options"]["target"] == {"maximum": 100}
+    assert told["optimal"]["options"]["finish"] == {"const": "at_once"}
+
+
+def test_a_name_matches_the_pattern_of_its_bot(api):
+    for ruleset in api.get("/v1/rulesets").json()["rulesets"]:
+        for bot in ruleset["bots"]:
+            assert re.search(bot["pattern"], bot["name"].replace("N", "25")), bot["name"]
 
 
 def test_an_open_seat_is_enough_and_the_bots_play_once_it_is_taken(api):
@@ -303,3 +340,50 @@ def test_the_bots_sit_already_in_a_rematch_that_waits_for_new_seeds(api):
     joined = api.post(f"/v1/games/{game['id']}/seats", json=again, headers=bearer(token))
     assert joined.status_code == 201, joined.text
     assert joined.json()["game"]["status"] == "playing"
+
+
+def test_a_rematch_with_options_that_a_bot_does_not_play_is_refused(api):
+    table = with_bots(api, "optimal")
+    table.act(0, "resign")
+    answer = table.post("/rematch", {"options": {"target": 200}})
+    assert wrong_fields(answer) == {("/options", "bot_option")}
+    assert table.post("/rematch").status_code == 201
+
+
+# --- what is more than one request holds --------------------------------------------------------
+
+LONG = {"target": 2_500, "starter": "seat"}
+
+
+def finished(table: Table) -> Json:
+    """The game once it is over; each answer is waited for."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        game = table.read()
+        if game["status"] != "playing":
+            return game
+    raise AssertionError("it does not end")
+
+
+def test_bots_alone_go_on_after_the_answer_until_the_game_is_over(api):
+    table = with_bots(api, "random", "random", options=LONG)
+    told = table.act(0, "resign").json()
+    assert told["game"]["status"] == "playing"
+    assert told["game"]["version"] == told["entry"]["seq"] + BOT_ACTIONS_MOST
+    assert finished(table)["outcome"]["reason"] == "target_reached"
+
+
+def test_after_a_crash_bots_go_on_with_the_next_request_for_the_game(own):
+    with own.client() as client:
+        table = with_bots(client, "random", "random", options=LONG)
+        table.act(0, "resign")
+    own.kill()
+    own.start()
+    with own.client() as client:
+        table.client = client
+        assert table.read()["status"] == "playing"
+        game = finished(table)
+        assert game["outcome"]["reason"] == "target_reached"
+        lines = client.get(f"{table.path}/log", headers={"accept": "application/jsonl"}).content
+        headers = {"content-type": "application/jsonl"}
+        assert client.post("/v1/audits", content=lines, headers=headers).json()["ok"]

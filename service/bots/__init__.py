@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from service.bots.bank import careful
 from service.bots.base import PLAIN, Bot, Policy, Position
+from service.bots.duel import best_mask
 from service.bots.jeopardy import best_mean, hold_at
+from service.bots.optimal import NEEDS, ONE_DIE_TO_A_TARGET, optimal
 from service.bots.plain import any_legal
 from service.errors import FieldError, InvalidInput
 from service.rules.base import Action, LegalAction, Ruleset, Text
@@ -76,15 +78,59 @@ _CAREFUL: Final = Bot(
     ),
     lambda _: careful,
 )
+_OPTIMAL_TITLE: Final = Text(es="Óptimo", en="Optimal")
+_OPTIMAL_TEXT: Final = Text(
+    es=(
+        "Juega de modo que nada gane más a menudo contra un rival igual de bueno. Solo con un "
+        "dado, entre dos, hasta 100 como mucho, cuando la meta acaba la partida en el acto y "
+        "no se puede ceder el turno sin tirar."
+    ),
+    en=(
+        "Plays so that nothing wins more often against a rival that plays as well. Only with one "
+        "die, between two, to 100 at most, where the target ends the game at once and a turn "
+        "can't be given up without a throw."
+    ),
+)
+_OPTIMAL_PIG: Final = Bot(
+    "optimal",
+    _OPTIMAL_TITLE,
+    _OPTIMAL_TEXT,
+    lambda _: optimal("pig"),
+    seats=2,
+    options=NEEDS,
+)
+_OPTIMAL_DADOS: Final = Bot(
+    "optimal",
+    _OPTIMAL_TITLE,
+    _OPTIMAL_TEXT,
+    lambda _: optimal("dados-puercos"),
+    seats=2,
+    options=ONE_DIE_TO_A_TARGET,
+)
+_BEST_MASK: Final = Bot(
+    "best_mask",
+    Text(es="El mejor descarte", en="Best mask"),
+    Text(
+        es=(
+            "Repite los dados con los que es más probable llevarse la ronda, contando todas las "
+            "tiradas posibles."
+        ),
+        en=(
+            "Throws again the dice with which it most likely takes the round, counting every "
+            "possible throw."
+        ),
+    ),
+    lambda _: best_mask,
+)
 
 BOTS: Final[Mapping[str, tuple[Bot, ...]]] = {
-    "pig": (_HOLD_20, _HOLD_AT, _RANDOM),
+    "pig": (_HOLD_20, _OPTIMAL_PIG, _HOLD_AT, _RANDOM),
     "two-dice-pig": (_HOLD_20, _HOLD_AT, _RANDOM),
     "big-pig": (_HOLD_20, _HOLD_AT, _RANDOM),
     "pass-the-pigs": (_HOLD_20, _HOLD_AT, _RANDOM),
-    "dados-puercos": (_BEST_MEAN, _HOLD_20, _HOLD_AT, _RANDOM),
+    "dados-puercos": (_BEST_MEAN, _OPTIMAL_DADOS, _HOLD_20, _HOLD_AT, _RANDOM),
     "heaven-and-nine": (_CAREFUL, _RANDOM),
-    "dice-duel": (_RANDOM,),
+    "dice-duel": (_BEST_MASK, _RANDOM),
 }
 """The bots of each ruleset by its key, the one to suggest first."""
 
