@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from service import bots, keys, rules, steps
+from service import keys, rules, steps
 from service.chains import ChainCache
 from service.dice import KeyChain, tagged_hash
 from service.errors import (
@@ -20,29 +20,29 @@ from service.errors import (
     GameFrozen,
     GameOver,
     InvalidInput,
-    Refusal,
     RematchExists,
     SeatNotFound,
     SeriesNotFound,
     StaleVersion,
-    Unavailable,
     VersionNotFound,
 )
 from service.game import Game
 from service.heads import Head
 from service.hosting import (
+    all_seated,
     as_player,
     bot_due,
-    bot_seated,
     bots_followed,
     followed,
     names_of,
     next_series,
     open_seat,
+    require_bots,
     require_distinct,
     seated,
     with_holder,
 )
+from service.playing_on import PlayingOn
 from service.replay import replay
 from service.requests import Caller, Done, Joining, NewGame, Render
 from service.roles import (
@@ -56,7 +56,7 @@ from service.roles import (
     role_of,
     seat_or_host,
 )
-from service.rules.base import Action, Ruleset
+from service.rules.base import Action
 from service.store import Answer, Change, GameFilter, Holder, HostedGame, Series, Store, Write
 from service.store.change import Check, Decide
 
@@ -83,14 +83,11 @@ class Croupier:
         self._now = now
         self._entropy = entropy
         self._chains = ChainCache(_KEYS_CACHED)
-        self._bots_behind: set[str] = set()
-        self._playing_on: dict[str, asyncio.Task[None]] = {}
+        self._bots = PlayingOn(self.play_on)
 
     async def close(self) -> None:
-        """Stops what goes on without a request; the next request for a game takes it up again."""
-        for task in self._playing_on.values():
-            task.cancel()
-        await asyncio.gather(*self._playing_on.values(), return_exceptions=True)
+        """Stops what goes on without a request."""
+        await self._bots.close()
 
     # -- before the start ------------------------------------------------------------------------
 
@@ -100,7 +97,7 @@ class Croupier:
         seats = len(wanted.names)
         options = ruleset.parse_options(wanted.options, seats, hotseat=wanted.hotseat)
         require_distinct(wanted.names)
-        _require_bots(ruleset, options, wanted.bots)
+        require_bots(ruleset, options, wanted.bots)
         at = self._now()
         tokens = {
             seat: keys.new_token("seat", self._entropy)
@@ -128,7 +125,7 @@ class Croupier:
             seat: Holder(wanted.names[seat], self._entropy(32), keys.token_hash(token))
             for seat, token in tokens.items()
         }
-        write = _all_seated(Write(hosted, step.lines), holders, at)
+        write = all_seated(Write(hosted, step.lines), holders, at)
         write = self._start_if_ready(write, chain, at)
         nonce = self._entropy(keys.NONCE_SIZE)
 
@@ -328,7 +325,7 @@ class Croupier:
         asked = before.game.setup.options_json if options is None else options
         chosen = ruleset.parse_options(asked, seats, hotseat=before.hotseat)
         playing = before.seated_bots if before.bots else ()
-        _require_bots(ruleset, chosen, playing, "/options")
+        require_bots(ruleset, chosen, playing, "/options")
         root = self._rematch_root(before.game, next_id, salt)
         chain = await self._new_chain(next_id, root, ruleset.throws_max(chosen, seats))
         mode = before.game.setup.seed_mode
@@ -354,14 +351,14 @@ class Croupier:
             write = Write(opened, first.lines)
             if mode in ("open", "sealed"):  # who plays again joins again, with a new seed
                 write = replace(write, hosted=replace(write.hosted, holders=hosted.holders))
-                write = _all_seated(write, {}, at)
+                write = all_seated(write, {}, at)
             else:
                 again = {
                     seat: replace(held, salt=salts[seat])
                     for seat, held in enumerate(hosted.holders)
                     if held is not None
                 }
-                write = _all_seated(write, again, at)
+                write = all_seated(write, again, at)
             write = self._start_if_ready(write, chain, at)
             opening = self._changed(write, caller, render)
             return replace(opening, writes=(Write(linked, ()), *opening.writes))
@@ -374,7 +371,7 @@ class Croupier:
         """The game now."""
         hosted = exists(await self._store.game(game_id))
         if hosted.bots and bot_due(hosted):
-            self._play_on_soon(game_id)
+            self._bots.soon(game_id)
         return hosted
 
     async def read_at(self, game_id: str, version: int) -> HostedGame:
@@ -450,26 +447,13 @@ class Croupier:
         hosted = await self._store.game(game_id)
         return hosted is not None and bot_due(hosted)
 
-    def _play_on_soon(self, game_id: str) -> None:
-        """Lets the bots act until none is due, without keeping anybody waiting for it."""
-        if game_id not in self._playing_on:
-            task = asyncio.create_task(self._play_all(game_id))
-            self._playing_on[game_id] = task
-            task.add_done_callback(lambda _: self._playing_on.pop(game_id, None))
-
-    async def _play_all(self, game_id: str) -> None:
-        # What is refused or unavailable now is taken up by the next request for the game.
-        with contextlib.suppress(Refusal, Unavailable):
-            while await self.play_on(game_id):
-                pass
-
     def _followed_by_bots(self, write: Write) -> Write:
         """The change with what bots do next; what goes beyond one transaction is noted."""
         if not bot_due(write.hosted):
             return write
         write = bots_followed(write, self._chain(write.hosted))
         if bot_due(write.hosted):
-            self._bots_behind.add(write.hosted.game.id)
+            self._bots.note(write.hosted.game.id)
         return write
 
     # -- what the above share --------------------------------------------------------------------
@@ -488,9 +472,7 @@ class Croupier:
 
         await self._warm(game_id)
         answer = await self._store.change(game_id, check, unfrozen, caller.retry)
-        if game_id in self._bots_behind:
-            self._bots_behind.discard(game_id)
-            self._play_on_soon(game_id)
+        self._bots.committed(game_id)
         if not (answer.replayed and answer.sealed):
             return answer
         return replace(answer, body=self._key.unseal(answer.body), sealed=False)
@@ -554,29 +536,6 @@ class Croupier:
         if not (hosted.start_when_full and steps.ready(hosted.game)):
             return write
         return followed(write, steps.start(hosted.game, chain or self._chain(hosted), at))
-
-
-def _all_seated(write: Write, holders: Mapping[int, Holder], at: int) -> Write:
-    """These people and the game's bots in their seats."""
-    named = write.hosted.bots
-    for seat in range(write.hosted.game.setup.seats):
-        if seat in holders:
-            write = seated(write, seat, holders[seat], as_player(holders[seat]), at)
-        elif named and named[seat] is not None:
-            write = bot_seated(write, seat, at)
-    return write
-
-
-def _require_bots(
-    ruleset: Ruleset[Any, Any, Any], options: Any, named: Sequence[str | None], at: str = ""
-) -> None:
-    """Raises InvalidInput unless every bot plays this, and somebody can play against them; ``at``
-    is the pointer of what is wrong, where that is not the bot."""
-    if named and None not in named:
-        raise InvalidInput(FieldError("/seats", "needs_person"))
-    for seat, name in enumerate(named):
-        if name is not None:
-            bots.require_bot(ruleset, options, len(named), name, at or f"/seats/{seat}/bot")
 
 
 def _require_version(hosted: HostedGame, caller: Caller) -> None:

@@ -1,14 +1,15 @@
 """A hosted game in change: the game with all that stands beside its log."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from service import bots, steps
 from service.dice import KeyChain, pseudonym
-from service.errors import GameFull, NameTaken, SeatNotFound, SeatTaken
+from service.errors import FieldError, GameFull, InvalidInput, NameTaken, SeatNotFound, SeatTaken
 from service.game import Player
 from service.names import folded
+from service.rules.base import Ruleset
 from service.steps import Step
 from service.store import Holder, HostedGame, Series, Write
 from service.values import changed, set_at
@@ -43,6 +44,29 @@ def seated(write: Write, seat: int, holder: Holder, player: Player, at: int) -> 
 def bot_seated(write: Write, seat: int, at: int) -> Write:
     """The change with the bot in its seat: it brings no seed, and nobody holds a token of it."""
     return followed(write, steps.join(write.hosted.game, seat, Player("bot", None), at))
+
+
+def all_seated(write: Write, holders: Mapping[int, Holder], at: int) -> Write:
+    """These people and the game's bots in their seats."""
+    named = write.hosted.bots
+    for seat in range(write.hosted.game.setup.seats):
+        if seat in holders:
+            write = seated(write, seat, holders[seat], as_player(holders[seat]), at)
+        elif named and named[seat] is not None:
+            write = bot_seated(write, seat, at)
+    return write
+
+
+def require_bots(
+    ruleset: Ruleset[Any, Any, Any], options: Any, named: Sequence[str | None], at: str = ""
+) -> None:
+    """Raises InvalidInput unless every bot plays this, and somebody can play against them; ``at``
+    is the pointer of what is wrong, where that is not the bot."""
+    if named and None not in named:
+        raise InvalidInput(FieldError("/seats", "needs_person"))
+    for seat, name in enumerate(named):
+        if name is not None:
+            bots.require_bot(ruleset, options, len(named), name, at or f"/seats/{seat}/bot")
 
 
 def bot_due(hosted: HostedGame) -> bool:

@@ -246,6 +246,16 @@ def test_in_a_duel_people_roll_for_the_table_and_bots_only_choose(api):
     assert rolled["state"]["choices"][1] is not None
 
 
+def test_only_what_people_may_do_is_listed_as_legal(api):
+    table = with_bots(api, "random", ruleset="dice-duel", options={"press": "anyone"})
+    seen = [table.read()]
+    seen.append(table.act(0, "roll").json()["game"])
+    seen.append(table.act(0, "hold").json()["game"])
+    assert [{legal["seat"] for legal in game["legal_actions"]} for game in seen] == [{0}] * 3
+    stale = table.act(0, "roll", headers={"If-Match": '"1"'}).json()
+    assert stale["legal_actions"] == seen[-1]["legal_actions"]
+
+
 # --- nobody plays for a bot ---------------------------------------------------------------------
 
 

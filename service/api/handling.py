@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from fastapi import Request, Response
 
-from service.api import reading
+from service.api import reading, views
 from service.croupier import Croupier
 from service.errors import GameNotFound, SeatNotFound, StaleVersion
 from service.requests import Caller
@@ -73,7 +73,7 @@ async def answered(
         missed = await croupier(request).lines(game_id, max(after, -1), PAGE)
         stale.extras["version"] = hosted.game.version
         stale.extras["entries"] = [json.loads(line) for line in missed] if after >= 0 else []
-        stale.extras["legal_actions"] = [legal.to_json() for legal in hosted.game.legal()]
+        stale.extras["legal_actions"] = views.legal_json(hosted)
         raise
 
 

@@ -52,7 +52,7 @@ def game_json(hosted: HostedGame) -> dict[str, Any]:
         "phase": ruleset.phase(game.state) if playing else None,
         "to_act": game.to_act(),
         "state": None if game.state is None else ruleset.view(game.state),
-        "legal_actions": [legal.to_json() for legal in game.legal()],
+        "legal_actions": legal_json(hosted),
         "outcome": None if game.outcome is None else game.outcome.to_json(),
         "ended": _ended(game),
         "dice": _dice(game),
@@ -63,6 +63,15 @@ def game_json(hosted: HostedGame) -> dict[str, Any]:
         "created_at": moment(hosted.created_at),
         "updated_at": moment(game.at),
     }
+
+
+def legal_json(hosted: HostedGame) -> list[dict[str, Any]]:
+    """What may be asked for now: nobody asks for a bot."""
+    legal = hosted.game.legal()
+    if hosted.bots:
+        bots = hosted.seated_bots
+        legal = tuple(one for one in legal if one.seat is None or bots[one.seat] is None)
+    return [one.to_json() for one in legal]
 
 
 def summary_json(hosted: HostedGame) -> dict[str, Any]:

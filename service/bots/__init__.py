@@ -132,7 +132,8 @@ BOTS: Final[Mapping[str, tuple[Bot, ...]]] = {
     "heaven-and-nine": (_CAREFUL, _RANDOM),
     "dice-duel": (_BEST_MASK, _RANDOM),
 }
-"""The bots of each ruleset by its key, the one to suggest first."""
+"""The bots of each ruleset by its key, the one to suggest first. A name is never taken away: games
+in play hold it."""
 
 
 def _known(key: str, name: str) -> tuple[Bot, str | None] | None:

@@ -1,0 +1,56 @@
+"""Bots that play on without a request: what goes beyond the transaction that gave them the turn."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from service.errors import Refusal, Unavailable
+
+_log = logging.getLogger(__name__)
+
+
+class PlayingOn:
+    """Lets bots act, game by game, until none is due. ``play_on`` makes one transaction and tells
+    whether there is more to do.
+
+    Nothing is kept of what is still to be done: that follows from the game itself, and whoever
+    comes upon it says so again.
+    """
+
+    def __init__(self, play_on: Callable[[str], Awaitable[bool]]) -> None:
+        self._play_on = play_on
+        self._behind: set[str] = set()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def note(self, game_id: str) -> None:
+        """A transaction that is about to be committed leaves a bot to act; from any thread."""
+        self._behind.add(game_id)
+
+    def committed(self, game_id: str) -> None:
+        """The bots of a game that was noted go on."""
+        if game_id in self._behind:
+            self._behind.discard(game_id)
+            self.soon(game_id)
+
+    def soon(self, game_id: str) -> None:
+        """The bots of a game go on, without keeping anybody waiting for it."""
+        if game_id not in self._tasks:
+            task = asyncio.create_task(self._play(game_id))
+            self._tasks[game_id] = task
+            task.add_done_callback(lambda _: self._tasks.pop(game_id, None))
+
+    async def close(self) -> None:
+        """Stops; what is committed stands, and the next request for a game takes it up again."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _play(self, game_id: str) -> None:
+        try:
+            while await self._play_on(game_id):
+                pass
+        except (Refusal, Unavailable) as error:
+            _log.warning("the bots of game %s stopped: %s", game_id, error)
+        except Exception:  # nobody waits for the task who could be told
+            _log.exception("the bots of game %s broke off", game_id)
