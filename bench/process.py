@@ -12,7 +12,7 @@ from typing import Final
 
 import httpx
 
-from tests.server import free_port
+from tests.server import ROOMY, free_port
 
 ROOT: Final = Path(__file__).parents[1]
 _START_S: Final = 60
@@ -123,5 +123,6 @@ def _settings(place: Path, database_url: str | None) -> dict[str, str]:
         **database,
         "CUBILETE_PORT": "{port}",
         "CUBILETE_DATA_DIR": str(place),
+        **ROOMY,
         "CUBILETE_LOG_LEVEL": "warning",
     }

@@ -8,14 +8,15 @@ import asyncio
 import functools
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from service.errors import GameNotFound, Unavailable
+from service.examination import Finding, examine
 from service.log import jsonl
-from service.replay import NotReplayable, audit
+from service.slots import Slots
 from service.store import Answer, Change, HostedGame, Store, Write
-from service.verify import Failure, Report, verify_log
+from service.verify import verify_log
 
 _PAGE: Final = 100
 _PAUSE_S: Final = 2
@@ -25,34 +26,6 @@ _log = logging.getLogger(__name__)
 Verdict: TypeAlias = Literal["passed", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What an audit came to: of the dice and the log (``report``), and of the rules.
-
-    ``rules`` is the fault that replaying the rules has found, and null if there is none or the log
-    itself has failed before.
-    """
-
-    report: Report
-    rules: Failure | None
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing was found."""
-        return self.report.ok and self.rules is None
-
-
-def examine(lines: Sequence[bytes], report: Report) -> Finding:
-    """The finding for a log whose dice ``report`` has judged already: replays its rules."""
-    if not report.ok:
-        return Finding(report, None)
-    try:
-        audit(lines)
-    except NotReplayable as fault:
-        return Finding(report, Failure(fault.seq, "rules", fault.why))
-    return Finding(report, None)
-
-
 class Auditor:
     """Audits finished games one after another; ``count`` is told each verdict."""
 
@@ -60,6 +33,7 @@ class Auditor:
         self._store = store
         self._count = count
         self._due: asyncio.Queue[str] = asyncio.Queue()
+        self._work = Slots("auditor", 1)
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(self._run())
 
@@ -107,7 +81,7 @@ class Auditor:
 
     async def _settle(self, game_id: str) -> None:
         lines = await self._store.lines(game_id)
-        finding = await asyncio.to_thread(_examined, lines)
+        finding = await self._work.run(_examined, lines)
         verdict: Verdict = "passed" if finding.ok else "failed"
         if not finding.ok:
             fault = finding.report.failure or finding.rules

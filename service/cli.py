@@ -1,7 +1,9 @@
 """The command line: ``cubilete serve``, ``play``, ``verify``, ``openapi``, ``db``, ``keys``."""
 
+import functools
 import json
 import os
+import resource
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +14,9 @@ import typer
 import uvicorn
 
 from service import verify as verifier
+from service.api.access import log_config
 from service.api.app import create_app
+from service.api.connection import Connection, ConnectionLimits, Watch
 from service.api.house import check
 from service.errors import BadSetting
 from service.keys import key_id, rotate_signing_key
@@ -31,6 +35,8 @@ db = typer.Typer(help="The database's schema.", no_args_is_help=True)
 app.add_typer(db, name="db")
 signing = typer.Typer(help="The keys that sign receipts.", no_args_is_help=True)
 app.add_typer(signing, name="keys")
+
+_OTHER_FILES = 256
 
 DatabaseUrl = Annotated[
     str | None, typer.Option(help="sqlite:///path or postgresql://user@host/name")
@@ -105,18 +111,40 @@ def _as_variables(settings: Settings) -> dict[str, str]:
 
 
 def _run(settings: Settings, application: Any) -> None:
+    limits = ConnectionLimits(
+        receive_s=settings.receive_timeout_s,
+        connections=_room(settings.connection_limit),
+        connections_per_address=settings.connections_per_address,
+        trusted=settings.proxies,
+    )
+    protocol: Any = functools.partial(Connection, watch=Watch(limits))
     uvicorn.run(
         application,
         factory=isinstance(application, str),
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
+        http=protocol,
+        ws="none",
+        log_config=log_config(settings.log_level),
         log_level=settings.log_level,
         access_log=False,
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=10,
     )
+
+
+def _room(connections: int) -> int:
+    """How many connections fit into the files that this process may open, which are raised as far
+    as the system lets it; some are kept for the database and what else is open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + _OTHER_FILES
+    if hard == resource.RLIM_INFINITY or hard >= wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+        return connections
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return max(1, hard - _OTHER_FILES)
 
 
 @app.command()

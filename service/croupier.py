@@ -5,7 +5,6 @@ committer runs under the game's lock, so each reads top to bottom: who asks, may
 follows, what is answered.
 """
 
-import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +19,11 @@ from service.errors import (
     GameFrozen,
     GameOver,
     InvalidInput,
+    Refusal,
     RematchExists,
+    RosterExhausted,
     SeatNotFound,
+    SeatsOpen,
     SeriesNotFound,
     StaleVersion,
     VersionNotFound,
@@ -57,6 +59,7 @@ from service.roles import (
     seat_or_host,
 )
 from service.rules.base import Action
+from service.slots import Slots
 from service.store import Answer, Change, GameFilter, Holder, HostedGame, Series, Store, Write
 from service.store.change import Check, Decide
 
@@ -64,6 +67,9 @@ _log = logging.getLogger(__name__)
 _KEYS_CACHED: Final = 64 * 1024 * 1024
 _PAGE: Final = 500
 _NOTHING: Final = Answer(204, (), b"")
+_CHAINS_AT_ONCE: Final = 64
+_REPLAYS_AT_ONCE: Final = 8
+_ROSTER_LIMIT: Final = 1000
 
 
 class Croupier:
@@ -83,6 +89,8 @@ class Croupier:
         self._now = now
         self._entropy = entropy
         self._chains = ChainCache(_KEYS_CACHED)
+        self._making = Slots("chains", _CHAINS_AT_ONCE, threads=2)
+        self._replaying = Slots("replays", _REPLAYS_AT_ONCE)
         self._bots = PlayingOn(self.play_on)
 
     async def close(self) -> None:
@@ -145,6 +153,7 @@ class Croupier:
             hosted = exists(found)
             _require_version(hosted, caller)
             steps.require_waiting(hosted.game)
+            _require_short(hosted.game)
             _require_seen(hosted.game, joining)
             kept = kept_seat(hosted, caller.token)
             if kept is None:
@@ -160,7 +169,7 @@ class Croupier:
             done = self._done(write, caller, seat_tokens={seat: token})
             return self._told_once(done, render, nonce)
 
-        return await self._change(game_id, require_game, decide, caller)
+        return await self._change(game_id, require_game, decide, caller, throws=_require_last_seat)
 
     async def leave(self, game_id: str, seat: int, caller: Caller, render: Render) -> Answer:
         """A seat becomes open again, by its own token or the host's. A seat that gave its seed in
@@ -188,7 +197,7 @@ class Croupier:
                 write = with_holder(write, seat, None)
             return self._changed(write, caller, render)
 
-        return await self._change(game_id, require_game, decide, caller)
+        return await self._change(game_id, require_game, decide, caller, throws=may)
 
     async def rename(
         self, game_id: str, seat: int, name: str, caller: Caller, render: Render
@@ -200,6 +209,7 @@ class Croupier:
             hosted = exists(found)
             _require_version(hosted, caller)
             require_no_bot(hosted, seat)
+            _require_short(hosted.game)
             held = hosted.holders[seat]
             if held is None:
                 raise SeatNotFound
@@ -379,8 +389,10 @@ class Croupier:
         hosted = await self.read(game_id)
         if version > hosted.game.version:
             raise VersionNotFound(version=hosted.game.version)
+        if version == hosted.game.version:
+            return hosted
         lines = await self._store.lines(game_id, limit=version + 1)
-        return replace(hosted, game=await asyncio.to_thread(replay, lines))
+        return replace(hosted, game=await self._replaying.run(replay, lines))
 
     def receipt(self, game: Game) -> keys.Receipt:
         """The signed head of a game."""
@@ -464,13 +476,18 @@ class Croupier:
         check: Check,
         decide: Decide,
         caller: Caller,
+        throws: Check | None = None,
     ) -> Answer:
+        """One change. ``throws`` refuses who can't have come to throw dice, if ``check`` lets
+        more pass: for them no key chain is made."""
+
         def unfrozen(found: HostedGame | None) -> Change:
             if found is not None and found.audit == "failed":
                 raise GameFrozen
             return decide(found)
 
-        await self._warm(game_id)
+        if self._chains.get(game_id) is None:
+            await self._warm(game_id, throws or check)
         answer = await self._store.change(game_id, check, unfrozen, caller.retry)
         self._bots.committed(game_id)
         if not (answer.replayed and answer.sealed):
@@ -501,17 +518,21 @@ class Croupier:
         return Change((Write(done.hosted, done.lines),), answer, kept)
 
     async def _new_chain(self, game_id: str, root: bytes, length: int) -> KeyChain:
-        chain = await asyncio.to_thread(KeyChain, root, length)
+        chain = await self._making.run(KeyChain, root, length)
         self._chains.put(game_id, chain)
         return chain
 
-    async def _warm(self, game_id: str) -> None:
+    async def _warm(self, game_id: str, check: Check) -> None:
         """Makes the key chain of a game that goes on before the committer needs it: a long one
-        would keep all others waiting."""
-        if self._chains.get(game_id) is None:
-            hosted = await self._store.game(game_id)
-            if hosted is not None and hosted.game.status in ("waiting", "playing"):
-                await asyncio.to_thread(self._chain, hosted)
+        would keep all others waiting. Who is refused may not have it made."""
+        hosted = await self._store.game(game_id)
+        if hosted is None or hosted.game.status not in ("waiting", "playing"):
+            return
+        try:
+            check(hosted)
+        except Refusal:  # told by the committer, which knows how the game stands
+            return
+        await self._making.run(self._chain, hosted)
 
     def _chain(self, hosted: HostedGame) -> KeyChain:
         """The key chain of a game; raises GameFrozen if it is not the one committed to."""
@@ -541,6 +562,18 @@ class Croupier:
 def _require_version(hosted: HostedGame, caller: Caller) -> None:
     if caller.version is not None and caller.version != hosted.game.version:
         raise StaleVersion(version=hosted.game.version)
+
+
+def _require_short(game: Game) -> None:
+    """Before the start only so many may come and go, since each leaves lines in the log."""
+    if game.status == "waiting" and game.version >= _ROSTER_LIMIT:
+        raise RosterExhausted(limit=_ROSTER_LIMIT)
+
+
+def _require_last_seat(found: HostedGame | None) -> None:
+    """Only who takes the last seat can start a game by joining."""
+    if sum(player is None for player in exists(found).game.players) > 1:
+        raise SeatsOpen
 
 
 def _require_seen(game: Game, joining: Joining) -> None:

@@ -11,6 +11,7 @@ CubileteError
 │   ├── TokenMissing, TokenUnknown
 │   ├── NotYourSeat, HostOnly
 │   ├── GameFrozen               the game's log has failed an audit
+│   ├── RecordTooCostly          an uploaded record whose examination takes too much
 │   ├── NotFound
 │   │   ├── GameNotFound, RulesetNotFound, SeatNotFound, VersionNotFound, SeriesNotFound
 │   └── Conflict                 well asked, but not in this state of the game
@@ -18,6 +19,7 @@ CubileteError
 │       ├── NotYourTurn, IllegalAction
 │       ├── GameOver, GameNotOver, GameNotStarted, GameStarted, SeatsOpen
 │       ├── SeedsMissing, SeedRefused
+│       ├── RosterExhausted      too many have come and gone before the start
 │       └── SeatTaken, GameFull, NameTaken, RematchExists
 ├── Unavailable                  the store can't answer now; nothing was acknowledged
 └── ThrowsExhausted              no refusal: the game ends on its current scores
@@ -233,6 +235,18 @@ class GameFrozen(Refusal):
     """The game's log failed an audit: nothing more happens in it until an operator has looked."""
 
     code = "game_frozen"
+
+
+class RecordTooCostly(Refusal):
+    """Examining the record takes more time or memory than this server gives to one."""
+
+    code = "record_too_costly"
+
+
+class RosterExhausted(Conflict):
+    """Too many have come and gone before the start: the log of a waiting game has a bound."""
+
+    code = "roster_exhausted"
 
 
 class SeatTaken(Conflict):

@@ -1,14 +1,19 @@
 """The settings of a server, from ``CUBILETE_*`` variables. Read only by the entry points."""
 
+import re
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from service.errors import BadSetting
 
 _PREFIX = "CUBILETE_"
+_HOST = re.compile(r"(\*\.)?[a-z0-9._-]+|\[[0-9a-f:.]+\]")
+_ORIGIN = re.compile(r"https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+_Rate = Annotated[int, Field(ge=0, le=10_000_000)]
 
 
 class Settings(BaseSettings):
@@ -37,6 +42,41 @@ class Settings(BaseSettings):
     sync_heads: bool = True
     """Wait for the head file's disk before an answer leaves."""
     log_level: Literal["critical", "error", "warning", "info", "debug"] = "info"
+    access_log: bool = False
+    """Write one line for each request, without queries and headers."""
+
+    receive_timeout_s: Annotated[float, Field(gt=0, le=60)] = 10
+    """Seconds in which a request must have come whole; long uploads get more while they move."""
+    connection_limit: Annotated[int, Field(ge=1, le=1_000_000)] = 4096
+    """Connections of one process; further ones are answered 503."""
+    connections_per_address: Annotated[int, Field(ge=1, le=1_000_000)] = 512
+    """Connections of one process from one address, unless it is a trusted proxy."""
+    trusted_proxies: str = ""
+    """Addresses and networks, with commas, whose ``X-Forwarded-For`` is believed."""
+    allowed_hosts: str = ""
+    """Host names that are served, with commas; ``*.name`` for all below it; any if unset."""
+    cors_origins: str = ""
+    """Origins, with commas, whose pages may call the API; ``*`` for any; none if unset."""
+    cors_credentials: bool = False
+    """Let those pages send credentials that a proxy in front may ask for."""
+    rate_create: _Rate = 120
+    """Games that one address may create in a minute, rematches included; 0 for any number."""
+    rate_join: _Rate = 240
+    """Joins a minute and address."""
+    rate_actions: _Rate = 30_000
+    """Actions and other changes a minute and address."""
+    rate_token: _Rate = 3_000
+    """Actions and other changes a minute and token."""
+    rate_audits: _Rate = 30
+    """Uploaded records a minute and address."""
+    rate_reads: _Rate = 12_000
+    """Reads a minute and address."""
+    rate_failed_tokens: _Rate = 120
+    """Answers 401 a minute and address, after which tokens from there have to wait."""
+    waiting_games: Annotated[int, Field(ge=0, le=1_000_000)] = 100
+    """Games of one address that may wait for their start; 0 for any number."""
+    audit_seconds: Annotated[float, Field(gt=0, le=600)] = 20
+    """The most that examining one uploaded record may take."""
 
     @field_validator("database_url")
     @classmethod
@@ -53,10 +93,63 @@ class Settings(BaseSettings):
             raise ValueError("must be 64 lowercase hex digits")
         return key
 
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, text: str) -> str:
+        try:
+            _listed_networks(text)
+        except ValueError:
+            raise ValueError("must be addresses and networks, with commas") from None
+        return text
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _host_names(cls, text: str) -> str:
+        if not all(_HOST.fullmatch(one) for one in _listed(text)):
+            raise ValueError("must be host names without a port, with commas")
+        return text
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _known_origins(cls, text: str) -> str:
+        if not all(one == "*" or _ORIGIN.fullmatch(one) for one in _listed(text)):
+            raise ValueError("must be origins such as https://example.org, with commas")
+        return text
+
+    @field_validator("cors_credentials")
+    @classmethod
+    def _for_named_origins(cls, wanted: bool, info: ValidationInfo) -> bool:
+        if wanted and "*" in _listed(info.data.get("cors_origins", "")):
+            raise ValueError("needs CUBILETE_CORS_ORIGINS to name each origin")
+        return wanted
+
+    @property
+    def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """The trusted proxies as networks."""
+        return _listed_networks(self.trusted_proxies)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that are served; none mean any."""
+        return _listed(self.allowed_hosts)
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """The origins whose pages may call the API."""
+        return frozenset(_listed(self.cors_origins))
+
     @property
     def database(self) -> str:
         """The database's URL, the embedded file's if none is set."""
         return self.database_url or f"sqlite:///{self.data_dir / 'cubilete.db'}"
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(one.strip().lower() for one in text.split(",") if one.strip())
+
+
+def _listed_networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    return tuple(ip_network(one) for one in _listed(text))
 
 
 def read(**given: Any) -> Settings:

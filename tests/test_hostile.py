@@ -222,7 +222,7 @@ ADDRESSES = {
     "a percent sign as game": ("GET", "/v1/games/%", 404, "game_not_found"),
     "a half escape as game": ("GET", "/v1/games/%2", 404, "game_not_found"),
     "capitals in a game": ("GET", "/v1/games/{GAME}", 404, "game_not_found"),
-    "10 KB as game": ("GET", "/v1/games/" + CANARY * 800, 404, "game_not_found"),
+    "6 KB as game": ("GET", "/v1/games/" + CANARY * 500, 404, "game_not_found"),
     "NUL as log": ("GET", "/v1/games/%00/log", 404, "game_not_found"),
     "NUL as record": ("GET", "/v1/games/%00/audit", 404, "game_not_found"),
     "NUL as series": ("GET", f"/v1/series/%00{CANARY}", 404, "series_not_found"),
@@ -272,7 +272,7 @@ QUERIES = {
     "the canary as cursor": f"/v1/games?cursor={CANARY}",
     "a cursor with NUL": "/v1/games?cursor=AAAA",
     "a cursor with bytes": "/v1/games?cursor=%ff%fe",
-    "a cursor of 10 KB": "/v1/games?cursor=" + CANARY * 800,
+    "a cursor of 6 KB": "/v1/games?cursor=" + CANARY * 500,
     "an unknown status": f"/v1/games?status={CANARY}",
     "a status in brackets": f"/v1/games?status[$ne]={CANARY}",
     "an unknown ruleset": f"/v1/games?ruleset={CANARY}",
@@ -287,8 +287,8 @@ QUERIES = {
     "a negative after": "/v1/games/{game}/log?after=-2",
     "a far after": "/v1/games/{game}/log?after=9223372036854775807",
     "a bad after of a series": "/v1/series/{game}?after=x",
-    "a thousand parameters": "/v1/games?" + "&".join(f"{CANARY}{n}=1" for n in range(1000)),
-    "30 KB": "/v1/games?limit=" + "1" * 30_000,
+    "400 parameters": "/v1/games?" + "&".join(f"{CANARY}{n}=1" for n in range(400)),
+    "7 KB": "/v1/games?limit=" + "1" * 7_000,
 }
 
 # Malformed HTTP: whatever comes back, it is no success and no fault of ours.

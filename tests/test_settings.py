@@ -46,6 +46,23 @@ WRONG = {
     "queue_limit": ["0", "100001", "-1", "many"],
     "sync_heads": ["", "perhaps"],
     "log_level": ["", "loud", "INFO"],
+    "access_log": ["", "perhaps"],
+    "receive_timeout_s": ["", "0", "-1", "61", "nan", "soon"],
+    "connection_limit": ["", "0", "-1", "1000001"],
+    "connections_per_address": ["", "0", "-1", "1000001"],
+    "trusted_proxies": ["proxy", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.1;10.0.0.2", "*"],
+    "allowed_hosts": ["*", "a b", "https://example.org", "example.org:443", "exa*mple.org"],
+    "cors_origins": ["cubilete.org", "https://example.org/", "https://*.example.org", "null"],
+    "cors_credentials": ["", "perhaps"],
+    "rate_create": ["", "-1", "10000001", "60/minute"],
+    "rate_join": ["", "-1", "10000001"],
+    "rate_actions": ["", "-1", "10000001"],
+    "rate_token": ["", "-1", "10000001"],
+    "rate_audits": ["", "-1", "10000001"],
+    "rate_reads": ["", "-1", "10000001"],
+    "rate_failed_tokens": ["", "-1", "10000001"],
+    "waiting_games": ["", "-1", "1000001"],
+    "audit_seconds": ["", "0", "-1", "601", "nan"],
 }
 # Those that `serve` also takes as options; its parser reads numbers itself.
 OPTIONS = {"host", "port", "workers", "database_url", "data_dir", "log_level"}
@@ -124,6 +141,26 @@ def test_an_option_goes_before_its_variable(monkeypatch):
     monkeypatch.setenv("CUBILETE_PORT", "1234")
     assert read(port=99).port == 99
     assert read(port=None).port == 1234
+
+
+def test_any_origin_with_credentials_is_told_in_one_line(home):
+    told = serve(
+        CUBILETE_DATA_DIR=f"{home}/data",
+        CUBILETE_CORS_ORIGINS="https://example.org, *",
+        CUBILETE_CORS_CREDENTIALS="true",
+    )
+    require_one_line(told, "cors_credentials")
+    named = read(cors_origins="https://example.org", cors_credentials=True)
+    assert named.origins == {"https://example.org"}
+
+
+def test_lists_are_separated_by_commas():
+    settings = read(
+        trusted_proxies="10.0.0.0/8, ::1", allowed_hosts="Example.org,*.example.org,[::1]"
+    )
+    assert [str(one) for one in settings.proxies] == ["10.0.0.0/8", "::1/128"]
+    assert settings.hosts == ("example.org", "*.example.org", "[::1]")
+    assert (read().proxies, read().hosts, read().origins) == ((), (), frozenset())
 
 
 def test_an_address_that_is_taken_is_told_in_one_line(home):

@@ -1,5 +1,6 @@
 """The composition root: settings in, an application out."""
 
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Final, cast
@@ -23,11 +24,15 @@ from service.api import (
     seats,
     web,
 )
+from service.api.access import AccessLog
+from service.api.gate import Doors, Gate, Quotas
 from service.api.house import open_house
 from service.api.lane import ActionLane
 from service.api.metrics import Metrics
 from service.api.transport import Transport
+from service.api.waiting import WaitingGames
 from service.errors import Refusal, Unavailable
+from service.examiner import Examiner
 from service.settings import Settings
 
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -37,12 +42,17 @@ def create_app(settings: Settings) -> FastAPI:
     """An application that opens its database when it starts and closes it when it stops."""
 
     measured = Metrics()
+    gate = Gate(_doors(settings), time.monotonic)
+    examiner = Examiner(settings.audit_seconds)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_house(settings, measured) as croupier:
             app.state.croupier = croupier
-            yield
+            try:
+                yield
+            finally:
+                examiner.close()
 
     app = FastAPI(
         title="Cubilete",
@@ -56,8 +66,12 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.key_needed = settings.require_idempotency_key
     app.state.version_needed = settings.require_version
     app.state.metrics = measured
+    app.state.gate = gate
+    app.state.examiner = examiner
+    app.state.waiting = WaitingGames(settings.waiting_games)
     app.add_middleware(ActionLane)  # inside of what holds for every answer
-    app.add_middleware(Transport)
+    access = AccessLog() if settings.access_log else None
+    app.add_middleware(Transport, gate=gate, access=access)
     for routes in (catalogue, games, seats, play, record, audits, operations, metrics, web):
         app.include_router(routes.router)
     app.add_exception_handler(Refusal, _refused)
@@ -66,6 +80,24 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _http)
     app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
+
+
+def _doors(settings: Settings) -> Doors:
+    return Doors(
+        hosts=settings.hosts,
+        origins=settings.origins,
+        credentials=settings.cors_credentials,
+        trusted=settings.proxies,
+        quotas=Quotas(
+            create=settings.rate_create,
+            join=settings.rate_join,
+            actions=settings.rate_actions,
+            token=settings.rate_token,
+            audits=settings.rate_audits,
+            reads=settings.rate_reads,
+            failed_tokens=settings.rate_failed_tokens,
+        ),
+    )
 
 
 async def _refused(request: Request, refusal: Exception) -> Response:

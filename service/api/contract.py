@@ -92,8 +92,10 @@ def answers(
     description: str,
     *codes: str,
     media: Mapping[str, Any] = {},
+    limited: bool = True,
 ) -> dict[int | str, dict[str, Any]]:
-    """The answers of a route: one that is good, and the problems it may tell."""
+    """The answers of a route: one that is good, and the problems it may tell; ``limited`` says
+    that its requests are counted."""
     told: dict[int | str, dict[str, Any]] = {
         status: {
             "description": description,
@@ -101,7 +103,8 @@ def answers(
             **({"content": media} if media else {}),
         }
     }
-    for code in (*codes, "internal", "unavailable"):
+    counted = ("rate_limited",) if limited else ()
+    for code in (*codes, *counted, "internal", "unavailable"):
         known = told.setdefault(problems.STATUS[code], {"description": "", "x-codes": []})
         known["x-codes"].append(code)
         known["description"] = "; ".join(PROBLEMS[each][0].en for each in known["x-codes"])

@@ -23,6 +23,11 @@ _TAGS: Final = {
     "record": "Logs, receipts and audit records: what anybody can check.",
     "operations": "Health, version, metrics, public keys and what problems mean.",
 }
+_DESCRIPTION: Final = (
+    "Besides the problems of each operation any request may be answered 400 `malformed_request`, "
+    "408 `request_timeout`, 414 `target_too_long`, 421 `misdirected_request` or 431 "
+    "`headers_too_large`, before it is looked at."
+)
 _SCHEMAS: Final[Mapping[str, Any]] = {
     "NewGame": shapes.NewGame,
     "Join": shapes.Join,
@@ -54,6 +59,10 @@ _HEADERS: Final[Mapping[str, str]] = {
     "Location": "The address of the game, relative.",
     "Link": 'The next page, relative, as `rel="next"`; absent on the last one.',
     "Idempotency-Replayed": "`true` if this is the answer to an earlier, equal request.",
+    "RateLimit-Policy": 'How many requests this caller may send in how many seconds, as `"reads";'
+    "q=12000;w=60`; absent where there is no limit.",
+    "RateLimit": 'What is left of that and when it is whole again, as `"reads";r=11999;t=1`.',
+    "Retry-After": "After how many seconds the next request is taken.",
 }
 # In code a shape is told from what it shows; a client has nothing to tell it from.
 _SHAPE: Final = re.compile(r'((?:"|/schemas/)\w+)Shape(?=")')
@@ -72,6 +81,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         title="Cubilete",
         version=__version__,
         summary="Dice games whose every throw can be checked.",
+        description=_DESCRIPTION,
         tags=[{"name": name, "description": text} for name, text in _TAGS.items()],
         routes=app.routes,
         separate_input_output_schemas=False,
@@ -119,17 +129,21 @@ def _complete(operation: dict[str, Any]) -> None:
         }
         if not response["content"]:
             del response["content"]
-        if status.startswith(("2", "3")):
+        if status.startswith(("2", "3")) or status in ("429", "503"):
             _tell_headers(operation, status, response)
 
 
 def _tell_headers(operation: dict[str, Any], status: str, response: dict[str, Any]) -> None:
     read = {parameter["name"] for parameter in operation.get("parameters", ())}
+    good, counted = status.startswith(("2", "3")), "429" in operation["responses"]
     sent = {
-        "ETag": bool(read & {"Idempotency-Key", "If-None-Match"}),
+        "ETag": good and bool(read & {"Idempotency-Key", "If-None-Match"}),
         "Location": status == "201",
-        "Link": "limit" in read,
-        "Idempotency-Replayed": "Idempotency-Key" in read,
+        "Link": good and "limit" in read,
+        "Idempotency-Replayed": good and "Idempotency-Key" in read,
+        "RateLimit-Policy": counted and status != "503",
+        "RateLimit": counted and status != "503",
+        "Retry-After": status in ("429", "503"),
     }
     told = {
         name: {"description": text, "schema": {"type": "string"}}

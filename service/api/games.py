@@ -33,6 +33,7 @@ router = APIRouter(prefix="/v1", tags=["games"])
         "ruleset_not_found",
         "name_taken",
         "seed_refused",
+        "too_many_waiting",
     ),
 )
 async def create_game(request: Request) -> Response:
@@ -53,7 +54,12 @@ async def create_game(request: Request) -> Response:
         start=asked.start,
     )
     asking = caller(request, None, anybody=True)
-    return sent(await croupier(request).create(wanted, asking, views.created))
+    waiting, address = request.app.state.waiting, request.app.state.gate.caller(request.scope)
+    await waiting.require_room(address, croupier(request))
+    answer = await croupier(request).create(wanted, asking, views.created)
+    if not answer.replayed:
+        waiting.note(address, dict(answer.headers)["location"].rpartition("/")[2])
+    return sent(answer)
 
 
 @router.get(

@@ -19,7 +19,7 @@ _NO_CACHE = {"cache-control": "no-store"}
 @router.get(
     "/livez",
     openapi_extra=asks(change=False),
-    responses=answers(200, shapes.Health, "The process lives", "invalid_input"),
+    responses=answers(200, shapes.Health, "The process lives", "invalid_input", limited=False),
 )
 async def livez(request: Request) -> Response:
     """Whether the process lives."""
@@ -31,7 +31,11 @@ async def livez(request: Request) -> Response:
     "/readyz",
     openapi_extra=asks(change=False),
     responses=answers(
-        200, shapes.Health, "The server can play: its database takes changes", "invalid_input"
+        200,
+        shapes.Health,
+        "The server can play: its database takes changes",
+        "invalid_input",
+        limited=False,
     ),
 )
 async def readyz(request: Request) -> Response:

@@ -6,7 +6,7 @@ input is ever repeated.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -50,6 +50,46 @@ class UnsupportedMediaType(Refusal):
     code = "unsupported_media_type"
 
 
+class RequestTimeout(Refusal):
+    """The request did not come whole in time."""
+
+    code = "request_timeout"
+
+
+class TargetTooLong(Refusal):
+    """The address is longer than this server reads."""
+
+    code = "target_too_long"
+
+
+class HeadersTooLarge(Refusal):
+    """The headers are more or longer than this server reads."""
+
+    code = "headers_too_large"
+
+
+class MisdirectedRequest(Refusal):
+    """The server does not answer for this host."""
+
+    code = "misdirected_request"
+
+
+class RateLimited(Refusal):
+    """The caller asks more often than is allowed; ``headers`` say how often that is."""
+
+    code = "rate_limited"
+
+    def __init__(self, headers: Sequence[tuple[bytes, bytes]], **extras: Any) -> None:
+        super().__init__(**extras)
+        self.headers = headers
+
+
+class TooManyWaiting(Refusal):
+    """The caller has as many games waiting for their start as is allowed."""
+
+    code = "too_many_waiting"
+
+
 class RouteNotFound(NotFound):
     """No resource has this path."""
 
@@ -89,6 +129,7 @@ STATUS: Final[Mapping[str, int]] = {
     "series_not_found": 404,
     "version_not_found": 404,
     "method_not_allowed": 405,
+    "request_timeout": 408,
     "not_your_turn": 409,
     "illegal_action": 409,
     "game_over": 409,
@@ -100,15 +141,22 @@ STATUS: Final[Mapping[str, int]] = {
     "game_full": 409,
     "name_taken": 409,
     "rematch_exists": 409,
+    "roster_exhausted": 409,
     "seeds_missing": 409,
     "seed_refused": 409,
     "stale_version": 412,
     "body_too_large": 413,
+    "target_too_long": 414,
     "unsupported_media_type": 415,
+    "misdirected_request": 421,
     "invalid_input": 422,
+    "record_too_costly": 422,
     "game_frozen": 423,
     "key_reused": 422,
     "precondition_missing": 428,
+    "rate_limited": 429,
+    "too_many_waiting": 429,
+    "headers_too_large": 431,
     "internal": 500,
     "unavailable": 503,
 }

@@ -28,6 +28,7 @@ from service.schema import invalid_input
 from service.store import Retry
 
 BODY_LIMIT: Final = 64 * 1024
+UPLOAD_LIMIT: Final = 8 * 1024 * 1024
 DEPTH_LIMIT: Final = 16
 _INTEGER_LIMIT: Final = 2**53 - 1
 _STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)

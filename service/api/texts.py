@@ -9,8 +9,8 @@ PROBLEMS: Final[Mapping[str, tuple[Text, Text]]] = {
     "malformed_request": (
         Text("Petición mal formada", "Malformed request"),
         Text(
-            "La petición debe llevar una cabecera Host, y solo una.",
-            "The request must have one Host header, and only one.",
+            "La petición no es HTTP como lo lee este servidor, con una cabecera Host y solo una.",
+            "The request is not HTTP as this server reads it, with one Host header, and only one.",
         ),
     ),
     "unreadable_body": (
@@ -85,6 +85,13 @@ PROBLEMS: Final[Mapping[str, tuple[Text, Text]]] = {
         Text("Jugada no permitida", "Illegal action"),
         Text("Esa jugada no se puede hacer ahora.", "This action can't be taken now."),
     ),
+    "request_timeout": (
+        Text("Petición incompleta", "Request timeout"),
+        Text(
+            "La petición no ha llegado entera a tiempo.",
+            "The request did not come whole in time.",
+        ),
+    ),
     "game_over": (
         Text("La partida ha terminado", "Game over"),
         Text("La partida ya ha terminado.", "The game has ended."),
@@ -131,6 +138,13 @@ PROBLEMS: Final[Mapping[str, tuple[Text, Text]]] = {
         Text("La revancha ya existe", "Rematch exists"),
         Text("Esta partida ya tiene su revancha.", "This game already has its rematch."),
     ),
+    "roster_exhausted": (
+        Text("Demasiadas entradas y salidas", "Roster exhausted"),
+        Text(
+            "Demasiada gente ha entrado y salido de esta partida antes de empezar.",
+            "Too many have come and gone in this game before its start.",
+        ),
+    ),
     "seeds_missing": (
         Text("Faltan semillas", "Seeds missing"),
         Text(
@@ -163,6 +177,13 @@ PROBLEMS: Final[Mapping[str, tuple[Text, Text]]] = {
         Text("Cuerpo demasiado grande", "Body too large"),
         Text("El cuerpo es mayor de lo admitido.", "The body is larger than this server takes."),
     ),
+    "target_too_long": (
+        Text("Dirección demasiado larga", "Target too long"),
+        Text(
+            "La dirección es más larga de lo admitido.",
+            "The address is longer than this server takes.",
+        ),
+    ),
     "unsupported_media_type": (
         Text("Tipo de contenido no admitido", "Unsupported media type"),
         Text(
@@ -170,9 +191,23 @@ PROBLEMS: Final[Mapping[str, tuple[Text, Text]]] = {
             "Send application/json in UTF-8, not compressed.",
         ),
     ),
+    "misdirected_request": (
+        Text("Servidor equivocado", "Misdirected request"),
+        Text(
+            "Este servidor no responde por ese nombre.",
+            "The server does not answer for this host.",
+        ),
+    ),
     "invalid_input": (
         Text("Datos no válidos", "Invalid input"),
         Text("Algún campo no es válido; mira errors.", "A field is wrong; see errors."),
+    ),
+    "record_too_costly": (
+        Text("Examen demasiado costoso", "Record too costly"),
+        Text(
+            "Examinar este registro cuesta más de lo que el servidor dedica a uno.",
+            "Examining this record takes more than the server gives to one.",
+        ),
     ),
     "key_reused": (
         Text("Idempotency-Key ya usada", "Idempotency-Key reused"),
@@ -183,6 +218,27 @@ PROBLEMS: Final[Mapping[str, tuple[Text, Text]]] = {
         Text(
             "Este servidor exige Idempotency-Key, y en las jugadas If-Match.",
             "This server demands Idempotency-Key, and If-Match for actions.",
+        ),
+    ),
+    "rate_limited": (
+        Text("Demasiadas peticiones", "Too many requests"),
+        Text(
+            "Hay demasiadas peticiones; espera lo que dice Retry-After.",
+            "There are too many requests; wait as long as Retry-After says.",
+        ),
+    ),
+    "too_many_waiting": (
+        Text("Demasiadas partidas en espera", "Too many games waiting"),
+        Text(
+            "Hay demasiadas partidas tuyas sin empezar.",
+            "Too many of your games have not started.",
+        ),
+    ),
+    "headers_too_large": (
+        Text("Cabeceras demasiado grandes", "Headers too large"),
+        Text(
+            "Las cabeceras son más o mayores de lo admitido.",
+            "The headers are more or longer than this server takes.",
         ),
     ),
     "internal": (

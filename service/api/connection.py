@@ -1,0 +1,289 @@
+"""One connection, with what uvicorn leaves open: deadlines, bounds on heads, connections counted.
+
+uvicorn waits for ever for the rest of a request and takes heads of any size; an application never
+sees a request whose head has not come whole, so that only the protocol can end it.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+from service.api.address import Network, group_of, holds
+from service.api.problems import MEDIA_TYPE, STATUS
+from service.api.reading import UPLOAD_LIMIT
+from service.api.texts import PROBLEMS
+
+HEAD_LIMIT: Final = 16 * 1024
+TARGET_LIMIT: Final = 8 * 1024
+HEADERS_LIMIT: Final = 100
+# A body that goes on arriving at this rate is given more time than the deadline.
+_BYTES_PER_SECOND: Final = 128 * 1024
+_SLICE: Final = 16 * 1024
+_FRAMING_LIMIT: Final = 64 * 1024
+_FRAMING_PER_BYTE: Final = 16  # a chunk of one byte comes with five more, and may be extended
+_SLACK: Final = 256 * 1024
+_STALL_S: Final = 30
+_TICK_S: Final = 0.5
+_LINGER_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """``receive_s`` is how long a request may take to come whole; ``trusted`` are proxies, which
+    bring the connections of many."""
+
+    receive_s: float = 10
+    connections: int = 4096
+    connections_per_address: int = 512
+    trusted: tuple[Network, ...] = ()
+
+
+@dataclass
+class Watch:
+    """The connections of one process: how many there are, and which of them take too long."""
+
+    limits: ConnectionLimits
+    known: "set[Connection]" = field(default_factory=set)
+    by_address: Counter[str] = field(default_factory=Counter)
+    _ticking: bool = False
+
+    def admit(self, one: "Connection", loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether there is room for a connection, which is then watched."""
+        address = one.address
+        full = len(self.known) >= self.limits.connections
+        if full or (address and self.by_address[address] >= self.limits.connections_per_address):
+            return False
+        self.known.add(one)
+        self.by_address[address] += 1
+        if not self._ticking:
+            self._ticking = True
+            loop.call_later(_TICK_S, self._tick, loop)
+        return True
+
+    def forget(self, one: "Connection") -> None:
+        """A connection has ended."""
+        if one in self.known:
+            self.known.discard(one)
+            self.by_address[one.address] -= 1
+            if self.by_address[one.address] <= 0:
+                del self.by_address[one.address]
+
+    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        """One look at all of them costs less than a timer for each request."""
+        now = loop.time()
+        for one in list(self.known):
+            one.look(now)
+        self._ticking = bool(self.known)
+        if self._ticking:
+            loop.call_later(_TICK_S, self._tick, loop)
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's protocol with bounds. ``watch`` is shared by the connections of a process."""
+
+    def __init__(self, *arguments: Any, watch: Watch, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.address = ""
+        self._watch = watch
+        self._deadline: float | None = None
+        self._stalled: float | None = None
+        self._ended = False
+        self._in_head = True
+        self._head_bytes = 0
+        self._body_bytes = 0
+        self._framing_bytes = 0
+
+    # -- the connection ------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        peer = self.client[0] if self.client else ""
+        # Connections over a socket file, and those of proxies, stand for many.
+        self.address = "" if holds(self._watch.limits.trusted, peer) else group_of(peer)
+        if not self._watch.admit(self, self.loop):
+            if len(self.connections) > 2 * self._watch.limits.connections:
+                self._ended = True
+                transport.abort()
+            else:
+                self._refuse("unavailable", retry_after=True)
+            return
+        self._deadline = self.loop.time() + self._watch.limits.receive_s
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._watch.forget(self)
+        self._ended = True
+        super().connection_lost(exc)
+
+    def look(self, now: float) -> None:
+        """Ends what takes too long."""
+        if self.flow.read_paused and self._deadline is not None:
+            self._deadline += _TICK_S  # what is not read can't come
+        if self.transport.is_closing() and self._stalled is None:
+            self._stalled = now
+        if self._stalled is not None and now - self._stalled > _STALL_S:
+            self.transport.abort()
+        elif self._deadline is not None and now >= self._deadline:
+            self._deadline = None
+            if self._in_head and not self._head_bytes:
+                self.transport.close()
+            else:
+                self._refuse("request_timeout")
+
+    def pause_writing(self) -> None:
+        self._stalled = self.loop.time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._stalled = None
+        super().resume_writing()
+
+    # -- the bytes -----------------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()
+        for start in range(0, len(data), _SLICE):
+            if self._ended:
+                return
+            self._feed(data[start : start + _SLICE])
+
+    def _feed(self, data: bytes) -> None:
+        if self._deadline is None and self._in_head:
+            self._deadline = self.loop.time() + self._watch.limits.receive_s
+        if self._in_head:
+            self._head_bytes += len(data)
+        else:
+            self._framing_bytes += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            if not self._ended:
+                # It is answered as if it had not asked: there is nothing to change to.
+                self.cycle.keep_alive = False
+                self._ended = True
+        except httptools.HttpParserError:
+            if not self._ended:
+                self._refuse("malformed_request")
+        if not self._ended:
+            self._require_bounds()
+
+    def _require_bounds(self) -> None:
+        """What the parser keeps of a request that has not come whole, and what it throws away."""
+        if self._in_head and self._head_bytes > 2 * HEAD_LIMIT:
+            self._refuse("headers_too_large")
+        elif self._framing_bytes > _FRAMING_LIMIT + _FRAMING_PER_BYTE * self._body_bytes:
+            self._refuse("malformed_request")
+        elif self._body_bytes > UPLOAD_LIMIT + _SLACK:
+            self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        self._in_head = True
+        self._head_bytes = self._body_bytes = self._framing_bytes = 0
+        if self._deadline is None:
+            self._deadline = self.loop.time() + self._watch.limits.receive_s
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # trailers are no headers, whatever they are called
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if self._ended:
+            return
+        self._in_head = False
+        fault = self._fault_of_head()
+        if fault is None:
+            super().on_headers_complete()
+        else:
+            self._refuse(fault)
+
+    def _fault_of_head(self) -> str | None:
+        if len(self.url) > TARGET_LIMIT:
+            return "target_too_long"
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > HEAD_LIMIT or len(self.headers) > HEADERS_LIMIT:
+            return "headers_too_large"
+        coding = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
+        old = self.parser.get_http_version() == "1.0"
+        return "malformed_request" if coding and (old or coding != [b"chunked"]) else None
+
+    def on_body(self, body: bytes) -> None:
+        if self._ended:
+            return
+        before, self._body_bytes = self._body_bytes, self._body_bytes + len(body)
+        more = self._body_bytes // _BYTES_PER_SECOND - before // _BYTES_PER_SECOND
+        if more and self._deadline is not None:
+            self._deadline += more
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if self._ended:
+            return
+        self._deadline = None
+        self._in_head = True
+        self._head_bytes = self._body_bytes = self._framing_bytes = 0
+        super().on_message_complete()
+
+    # -- answers that no application gives -----------------------------------------------------
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Asking is no fault."""
+
+    def _refuse(self, code: str, retry_after: bool = False) -> None:
+        """Tells a problem and ends the connection; tells nothing where an answer is under way."""
+        self._ended, self._deadline = True, None
+        if self.transport.is_closing():
+            return
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            if not cycle.more_body:  # the fault is in what came after it
+                cycle.keep_alive = False
+                return
+            cycle.disconnected = True
+            cycle.message_event.set()
+            if cycle.response_started or self.pipeline:
+                self.transport.close()
+                return
+        self.transport.write(_told(code, self.server_state.default_headers, retry_after))
+        # Who still sends would lose the answer if the connection ended with bytes unread.
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.loop.call_later(_LINGER_S, self._hang_up)
+
+    def _hang_up(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+def _told(code: str, headers: list[tuple[bytes, bytes]], retry_after: bool) -> bytes:
+    """A whole answer, in English: which language is wanted is not known yet."""
+    title, detail = PROBLEMS[code]
+    status = STATUS[code]
+    told = {
+        "type": f"/problems/{code}",
+        "title": title.en,
+        "status": status,
+        "code": code,
+        "detail": detail.en,
+    }
+    body = json.dumps(told, separators=(",", ":")).encode()
+    lines = [
+        *headers,
+        (b"content-type", MEDIA_TYPE.encode()),
+        (b"content-length", str(len(body)).encode()),
+        (b"content-language", b"en"),
+        (b"cache-control", b"no-store"),
+        (b"x-content-type-options", b"nosniff"),
+        *([(b"retry-after", b"5")] if retry_after else []),
+        (b"connection", b"close"),
+    ]
+    head = b"".join(name + b": " + value + b"\r\n" for name, value in lines)
+    return STATUS_LINE[status] + head + b"\r\n" + body
