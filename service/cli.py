@@ -113,6 +113,7 @@ def _as_variables(settings: Settings) -> dict[str, str]:
 def _run(settings: Settings, application: Any) -> None:
     limits = ConnectionLimits(
         receive_s=settings.receive_timeout_s,
+        send_s=settings.send_timeout_s,
         connections=_room(settings.connection_limit),
         connections_per_address=settings.connections_per_address,
         trusted=settings.proxies,

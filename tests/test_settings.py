@@ -48,6 +48,7 @@ WRONG = {
     "log_level": ["", "loud", "INFO"],
     "access_log": ["", "perhaps"],
     "receive_timeout_s": ["", "0", "-1", "61", "nan", "soon"],
+    "send_timeout_s": ["", "0", "-1", "601", "soon"],
     "connection_limit": ["", "0", "-1", "1000001"],
     "connections_per_address": ["", "0", "-1", "1000001"],
     "trusted_proxies": ["proxy", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.1;10.0.0.2", "*"],

@@ -31,17 +31,17 @@ _SLICE: Final = 16 * 1024
 _FRAMING_LIMIT: Final = 64 * 1024
 _FRAMING_PER_BYTE: Final = 16  # a chunk of one byte comes with five more, and may be extended
 _SLACK: Final = 256 * 1024
-_STALL_S: Final = 30
 _TICK_S: Final = 0.5
 _LINGER_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """``receive_s`` is how long a request may take to come whole; ``trusted`` are proxies, which
-    bring the connections of many."""
+    """``receive_s`` is how long a request may take to come whole, ``send_s`` how long an answer may
+    stand still on its way; ``trusted`` are proxies, which bring the connections of many."""
 
     receive_s: float = 10
+    send_s: float = 30
     connections: int = 4096
     connections_per_address: int = 512
     trusted: tuple[Network, ...] = ()
@@ -97,6 +97,7 @@ class Connection(HttpToolsProtocol):
         self._deadline: float | None = None
         self._stalled: float | None = None
         self._ended = False
+        self._begun = False
         self._in_head = True
         self._head_bytes = 0
         self._body_bytes = 0
@@ -129,14 +130,14 @@ class Connection(HttpToolsProtocol):
             self._deadline += _TICK_S  # what is not read can't come
         if self.transport.is_closing() and self._stalled is None:
             self._stalled = now
-        if self._stalled is not None and now - self._stalled > _STALL_S:
+        if self._stalled is not None and now - self._stalled > self._watch.limits.send_s:
             self.transport.abort()
         elif self._deadline is not None and now >= self._deadline:
             self._deadline = None
-            if self._in_head and not self._head_bytes:
-                self.transport.close()
-            else:
+            if self._begun:
                 self._refuse("request_timeout")
+            else:
+                self.transport.close()
 
     def pause_writing(self) -> None:
         self._stalled = self.loop.time()
@@ -185,7 +186,7 @@ class Connection(HttpToolsProtocol):
             self.transport.abort()
 
     def on_message_begin(self) -> None:
-        self._in_head = True
+        self._begun = True
         self._head_bytes = self._body_bytes = self._framing_bytes = 0
         if self._deadline is None:
             self._deadline = self.loop.time() + self._watch.limits.receive_s
@@ -228,7 +229,7 @@ class Connection(HttpToolsProtocol):
         if self._ended:
             return
         self._deadline = None
-        self._in_head = True
+        self._begun, self._in_head = False, True
         self._head_bytes = self._body_bytes = self._framing_bytes = 0
         super().on_message_complete()
 

@@ -9,7 +9,7 @@ from starlette.types import Scope
 
 from service.api.address import Network, caller_address, group_of
 from service.api.problems import MisdirectedRequest, RateLimited
-from service.api.rates import Rate, Standing
+from service.api.rates import Rate
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
@@ -78,27 +78,27 @@ class Gate:
         if rate is None:
             return []
         address = self.caller(scope)
-        token = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-        if token is not None and self._failed.quota:
-            _require(self._failed, self._failed.take(address, cost=0))
-        told: Headers = []
+        token = _header(scope, b"authorization")
+        if token is not None and (wait_s := self._failed.wait_s(address)):
+            raise RateLimited(self._failed.headers(-wait_s), policy=self._failed.name)
+        used = 0.0
         if rate.quota:
-            told = _require(rate, rate.take(address))
-        if rate is self._actions and token is not None and self._token.quota:
+            used = _taken(rate, address)
+        if token is not None and rate is self._actions and self._token.quota:
             # By its hash, so that no token is kept.
-            told = _require(self._token, self._token.take(hash(token)))
-        return told
+            rate, used = self._token, _taken(self._token, hash(token))
+        return rate.headers(used) if rate.quota else []
 
     def token_failed(self, scope: Scope) -> None:
         """Counts an answer 401: whoever tries tokens soon tries slowly."""
-        if self._failed.quota and any(name == b"authorization" for name, _ in scope["headers"]):
+        if self._failed.quota and _header(scope, b"authorization") is not None:
             self._failed.take(self.caller(scope))
 
     def _rate_of(self, method: str, path: str) -> Rate | None:
+        if method == "POST" and path.endswith("/actions"):
+            return self._actions
         if method in ("GET", "HEAD", "OPTIONS"):
             return None if path in _HEALTH else self._reads
-        if path.endswith("/actions"):
-            return self._actions
         if path == "/v1/audits":
             return self._audits
         match = _SHARED_RATES.fullmatch(path)
@@ -155,12 +155,11 @@ class Gate:
         ]
 
 
-def _require(rate: Rate, standing: Standing) -> Headers:
-    told = rate.headers(standing)
-    if not standing.given:
-        retry_after = (b"retry-after", str(standing.retry_after_s).encode())
-        raise RateLimited([*told, retry_after], policy=rate.name)
-    return told
+def _taken(rate: Rate, caller: int | str) -> float:
+    used = rate.take(caller)
+    if used < 0:
+        raise RateLimited(rate.headers(used), policy=rate.name)
+    return used
 
 
 def _host_name(host: str) -> str:
@@ -170,4 +169,8 @@ def _host_name(host: str) -> str:
 
 
 def _header(scope: Scope, wanted: bytes) -> bytes | None:
-    return next((value for name, value in scope["headers"] if name == wanted), None)
+    for name, value in scope["headers"]:
+        if name == wanted:
+            found: bytes = value
+            return found
+    return None

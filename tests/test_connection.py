@@ -1,0 +1,383 @@
+"""Connections: what comes slowly, what is too large, what is too many. Bytes on real sockets."""
+
+import json
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from service.api.connection import HEAD_LIMIT, HEADERS_LIMIT, TARGET_LIMIT, ConnectionLimits
+from service.settings import Settings
+from tests.game_client import create
+from tests.raw import Raw, exchange, wire
+from tests.server import Server
+
+DEADLINE_S = 1.0
+SEND_S = 1.0
+PATIENCE_S = 15
+CONNECTIONS = 300
+PER_ADDRESS = 200
+JSON = ("Content-Type", "application/json")
+HEAD = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """A server that waits a second for a request and has room for few connections."""
+    with Server(
+        tmp_path_factory.mktemp("quick"),
+        CUBILETE_RECEIVE_TIMEOUT_S=str(DEADLINE_S),
+        CUBILETE_SEND_TIMEOUT_S=str(SEND_S),
+        CUBILETE_CONNECTION_LIMIT=str(CONNECTIONS),
+        CUBILETE_CONNECTIONS_PER_ADDRESS=str(PER_ADDRESS),
+    ) as running:
+        yield running
+
+
+def connect(server, source="127.0.0.1"):
+    return socket.create_connection(("127.0.0.1", server.port), PATIENCE_S, (source, 0))
+
+
+def rest_of(line):
+    """All that comes until the server ends the connection."""
+    got = bytearray()
+    try:
+        while piece := line.recv(65_536):
+            got += piece
+    except ConnectionResetError:
+        pass
+    return Raw(bytes(got))
+
+
+def ask(line):
+    """A whole request and its whole answer, on a connection that goes on."""
+    line.sendall(HEAD + b"\r\n")
+    got = b""
+    while not got.endswith(b"}"):
+        piece = line.recv(65_536)
+        assert piece, got
+        got += piece
+    assert got.startswith(b"HTTP/1.1 200")
+
+
+def until_it_is_cut(server, *pieces, every_s=0.2):
+    """Sends the pieces, then the last one again and again; returns the answer and the seconds."""
+    began = time.monotonic()
+    with connect(server) as line:
+        got = bytearray()
+        line.settimeout(every_s)
+        for piece in pieces:
+            line.sendall(piece)
+        while time.monotonic() - began < PATIENCE_S:
+            try:
+                piece = line.recv(65_536)
+                if not piece:
+                    break
+                got += piece
+            except TimeoutError:
+                try:
+                    line.sendall(pieces[-1][-1:] if pieces else b"")
+                except OSError:
+                    break
+            except OSError:
+                break
+        return Raw(bytes(got)), time.monotonic() - began
+
+
+def require_problem(answer, status, code):
+    assert answer.status == status, answer.wire[:500]
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["connection"] == "close"
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.json()["code"] == code
+    assert int(answer.headers["content-length"]) == len(answer.body)
+
+
+# --- slow ---------------------------------------------------------------------------------------
+
+
+def test_without_a_setting_a_request_may_take_ten_seconds():
+    settings = Settings()
+    assert settings.receive_timeout_s == ConnectionLimits().receive_s == 10
+    assert settings.send_timeout_s == ConnectionLimits().send_s == 30
+
+
+def test_a_silent_connection_is_ended_without_a_word(quick):
+    answer, took_s = until_it_is_cut(quick)
+    assert answer.wire == b""
+    assert took_s < DEADLINE_S + 2
+
+
+@pytest.mark.parametrize("start", [b"GET /", HEAD, HEAD + b"X-A: b"])
+def test_a_head_that_comes_slowly_is_cut(quick, start):
+    answer, took_s = until_it_is_cut(quick, start, b"a")
+    require_problem(answer, 408, "request_timeout")
+    assert DEADLINE_S / 2 < took_s < DEADLINE_S + 2
+
+
+def test_empty_lines_are_no_request(quick):
+    answer, took_s = until_it_is_cut(quick, b"\r\n", b"\n")
+    assert answer.status in (0, 400)
+    assert took_s < DEADLINE_S + 2
+
+
+@pytest.mark.parametrize("path", ["/v1/games", "/v1/audits", "/livez"])
+@pytest.mark.parametrize("how", ["Content-Length: 5000\r\n", "Transfer-Encoding: chunked\r\n"])
+def test_a_body_that_comes_slowly_is_cut(quick, path, how):
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{how}\r\n"
+    if "chunked" in how:
+        head += "1388\r\n"
+    answer, took_s = until_it_is_cut(quick, head.encode() + b"{", b" ")
+    assert answer.status in (405, 408)
+    assert took_s < DEADLINE_S + 7
+
+
+def test_a_second_request_on_a_connection_has_its_own_deadline(quick):
+    with connect(quick) as line:
+        ask(line)
+        line.sendall(b"GET /liv")
+        began = time.monotonic()
+        require_problem(rest_of(line), 408, "request_timeout")
+        assert time.monotonic() - began < DEADLINE_S + 2
+
+
+def test_a_request_behind_another_one_has_a_deadline_too(quick):
+    with connect(quick) as line:
+        line.sendall(HEAD + b"\r\n" + b"GET /liv")
+        answer = rest_of(line)
+    assert answer.wire.startswith(b"HTTP/1.1 200")
+    assert b"request_timeout" in answer.wire
+
+
+def test_an_idle_connection_is_kept_for_its_next_request(quick):
+    with connect(quick) as line:
+        for _ in range(3):
+            ask(line)
+            line.settimeout(DEADLINE_S + 0.6)
+            with pytest.raises(TimeoutError):
+                line.recv(1)
+            line.settimeout(PATIENCE_S)
+
+
+def test_an_upload_that_moves_is_not_cut(quick):
+    body = json.dumps({"log": ["x" * 4_000_000]}).encode()
+    head = wire("POST", "/v1/audits", [JSON], b"").replace(
+        b"Content-Length: 0", b"Content-Length: %d" % len(body)
+    )
+    with connect(quick) as line:
+        line.sendall(head)
+        for start in range(0, len(body), 400_000):
+            line.sendall(body[start : start + 400_000])
+            line.settimeout(0.3)
+            with pytest.raises(TimeoutError):
+                line.recv(1)
+        line.settimeout(PATIENCE_S)
+        assert rest_of(line).status == 200
+
+
+def test_a_client_that_reads_nothing_is_cut(quick):
+    file = b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n"
+    with connect(quick) as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        line.sendall(file * 20)
+        began = time.monotonic()
+        with quick.client() as client:
+            size = len(client.get("/docs/swagger-ui-bundle.js").content)
+            while time.monotonic() - began < 3 * SEND_S:  # nothing is read meanwhile
+                assert client.get("/livez").elapsed.total_seconds() < 1
+        assert len(rest_of(line).wire) < 10 * size
+
+
+def test_slow_connections_by_the_hundred_leave_the_others_quick(quick):
+    """Half of what fits is held by slow clients of another address; the healthy go on."""
+    slow = [connect(quick, f"127.0.1.{place % 4 + 1}") for place in range(200)]
+    try:
+        for place, line in enumerate(slow):
+            line.sendall(HEAD[: place % len(HEAD)] or b"G")
+        took_s = []
+        with quick.client() as client:
+            for _ in range(100):
+                began = time.monotonic()
+                assert client.get("/v1/rulesets").status_code == 200
+                took_s.append(time.monotonic() - began)
+        assert sorted(took_s)[98] < 0.25
+        for line in slow:
+            rest_of(line)  # each is ended by the server
+    finally:
+        for line in slow:
+            line.close()
+
+
+# --- too large ----------------------------------------------------------------------------------
+
+
+def test_a_head_of_just_the_limit_is_read(server):
+    used = len("/livez") + len("hostcubilete") + 4 + len("connectionclose") + 4 + len("x") + 4
+    answer = exchange(server, wire("GET", "/livez", [("X", "a" * (HEAD_LIMIT - used))]))
+    assert answer.status == 200
+    answer = exchange(server, wire("GET", "/livez", [("X", "a" * (HEAD_LIMIT - used + 1))]))
+    require_problem(answer, 431, "headers_too_large")
+
+
+def test_headers_are_counted(server):
+    many = [(f"X-{number}", "a") for number in range(HEADERS_LIMIT - 2)]
+    assert exchange(server, wire("GET", "/livez", many)).status == 200
+    answer = exchange(server, wire("GET", "/livez", [*many, ("X", "a")]))
+    require_problem(answer, 431, "headers_too_large")
+
+
+def test_a_target_that_is_too_long_is_refused(server):
+    answer = exchange(server, wire("GET", "/v1/games?limit=" + "1" * TARGET_LIMIT))
+    require_problem(answer, 414, "target_too_long")
+
+
+@pytest.mark.parametrize(
+    "start",
+    [HEAD + b"X-A: ", HEAD + b"X: 1\r\n" * 4000, b"GET /", b"GET / HTTP/1.1\r\nHost: "],
+    ids=["a value", "lines", "a target", "a host"],
+)
+def test_a_head_without_end_is_not_kept(server, start):
+    answer = exchange(server, start + b"a" * 1_000_000)
+    assert answer.status in (0, 400, 414, 431)
+
+
+@pytest.mark.parametrize(
+    "body", [b"5;" + b"a" * 1_000_000, b"2\r\n{}\r\n0\r\nX-A: " + b"b" * 1_000_000]
+)
+def test_chunks_cannot_be_wrapped_without_end(server, body):
+    head = wire("POST", "/v1/games", [JSON, ("Transfer-Encoding", "chunked")])
+    answer = exchange(server, head + body)
+    assert answer.status in (0, 400, 422)
+
+
+def test_a_body_that_nobody_reads_is_not_taken_without_end(server):
+    head = b"POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 200000000\r\n\r\n"
+    sent = 0
+    with connect(server) as line:
+        line.sendall(head)
+        with pytest.raises(OSError, match="reset|pipe"):
+            while sent < 200_000_000:
+                sent += line.send(b"a" * 1_000_000)
+    assert sent < 100_000_000
+
+
+# --- ambiguous ----------------------------------------------------------------------------------
+
+
+def test_a_trailer_is_no_header(server, client):
+    table = create(client, options={"starter": "seat"})
+    token = f"Authorization: Bearer {table.tokens[0]}\r\n".encode()
+    head = wire("POST", f"{table.path}/actions", [JSON, ("Transfer-Encoding", "chunked")])
+    body = b'f\r\n{"kind":"roll"}\r\n0\r\n'
+    answer = exchange(server, head + body + token + b"\r\n")
+    assert answer.json()["code"] == "token_missing"
+    with_header = head.replace(b"Connection", token.rstrip() + b"\r\nConnection", 1)
+    assert exchange(server, with_header + body + b"\r\n").status == 200
+
+
+@pytest.mark.parametrize(
+    "coding",
+    ["gzip, chunked", "chunked, chunked", "identity", "chunked;x=1", "xchunked", ""],
+)
+def test_only_plain_chunks_are_read(server, coding):
+    head = wire("POST", "/v1/games", [JSON, ("Transfer-Encoding", coding)])
+    answer = exchange(server, head + b"2\r\n{}\r\n0\r\n\r\n")
+    require_problem(answer, 400, "malformed_request")
+
+
+def test_chunked_twice_is_refused(server):
+    lines = [JSON, ("Transfer-Encoding", "chunked"), ("Transfer-Encoding", "chunked")]
+    answer = exchange(server, wire("POST", "/v1/games", lines) + b"2\r\n{}\r\n0\r\n\r\n")
+    require_problem(answer, 400, "malformed_request")
+
+
+def test_chunks_have_no_place_in_http_1_0(server):
+    data = wire("POST", "/v1/games", [JSON, ("Transfer-Encoding", "chunked")])
+    answer = exchange(server, data.replace(b"HTTP/1.1", b"HTTP/1.0") + b"2\r\n{}\r\n0\r\n\r\n")
+    require_problem(answer, 400, "malformed_request")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET /livez\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"POST /v1/games HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked"
+        b"\r\n\r\n0\r\n\r\n",
+        b"POST /v1/games HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        b"GET /livez HTTP/1.1\r\nHost : x\r\n\r\n",
+    ],
+    ids=["no version", "TLS", "length and chunks", "two lengths", "a space before the colon"],
+)
+def test_what_is_no_http_is_a_problem_and_the_end(server, data):
+    require_problem(exchange(server, data), 400, "malformed_request")
+
+
+def test_a_bad_chunk_end_is_the_end(server):
+    head = wire("POST", "/v1/games", [JSON, ("Transfer-Encoding", "chunked")])
+    answer = exchange(server, head + b"2\r\n{}XX0\r\n\r\nGET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert answer.status == 400
+    assert answer.wire.count(b"HTTP/1.1") == 1
+
+
+def test_what_follows_a_whole_request_does_not_take_its_answer(server):
+    answer = exchange(server, HEAD + b"\r\n" + b"no HTTP at all\r\n\r\n")
+    assert answer.wire.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("protocol", ["websocket", "h2c", "TLS/1.0"])
+def test_a_request_to_change_the_protocol_is_answered_as_any_other(server, protocol):
+    before = server.log.read_text("utf-8")
+    headers = [
+        ("Upgrade", protocol),
+        ("Sec-WebSocket-Key", "A" * 22 + "=="),
+        ("HTTP2-Settings", ""),
+    ]
+    data = wire("GET", "/livez", headers).replace(b"Connection: close", b"Connection: Upgrade")
+    answer = exchange(server, data + HEAD + b"\r\n")
+    assert (answer.status, answer.headers["connection"]) == (200, "close")
+    assert answer.wire.count(b"HTTP/1.1 ") == 1
+    assert server.log.read_text("utf-8") == before
+
+
+# --- too many -----------------------------------------------------------------------------------
+
+
+def test_one_address_does_not_take_all_connections(quick):
+    held = [connect(quick, "127.0.0.3") for _ in range(PER_ADDRESS)]
+    try:
+        for line in held:
+            line.sendall(b"G")
+        with connect(quick, "127.0.0.3") as more:
+            more.sendall(HEAD + b"\r\n")
+            answer = rest_of(more)
+        require_problem(answer, 503, "unavailable")
+        assert int(answer.headers["retry-after"]) > 0
+        with connect(quick, "127.0.0.4") as other:
+            other.sendall(HEAD + b"Connection: close\r\n\r\n")
+            assert rest_of(other).status == 200
+    finally:
+        for line in held:
+            line.close()
+
+
+def test_a_connection_that_has_ended_makes_room(quick):
+    for _ in range(3):
+        held = [connect(quick, "127.0.0.5") for _ in range(PER_ADDRESS // 2)]
+        for line in held:
+            line.sendall(HEAD + b"Connection: close\r\n\r\n")
+            assert rest_of(line).status == 200
+            line.close()
+
+
+def test_many_at_once_are_served_or_told(server):
+    together = threading.Barrier(32)
+
+    def ask(_):
+        together.wait(PATIENCE_S)
+        return exchange(server, HEAD + b"Connection: close\r\n\r\n").status
+
+    with ThreadPoolExecutor(32) as pool:
+        assert set(pool.map(ask, range(32))) == {200}
