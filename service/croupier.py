@@ -69,7 +69,7 @@ _PAGE: Final = 500
 _NOTHING: Final = Answer(204, (), b"")
 _CHAINS_AT_ONCE: Final = 64
 _REPLAYS_AT_ONCE: Final = 8
-_ROSTER_LIMIT: Final = 1000
+_ROSTER_LIMIT: Final = 300
 
 
 class Croupier:

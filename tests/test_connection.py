@@ -1,5 +1,6 @@
 """Connections: what comes slowly, what is too large, what is too many. Bytes on real sockets."""
 
+import contextlib
 import json
 import socket
 import threading
@@ -257,7 +258,7 @@ def test_a_body_that_nobody_reads_is_not_taken_without_end(server):
     sent = 0
     with connect(server) as line:
         line.sendall(head)
-        with pytest.raises(OSError, match="reset|pipe"):
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             while sent < 200_000_000:
                 sent += line.send(b"a" * 1_000_000)
     assert sent < 100_000_000

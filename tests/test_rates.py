@@ -247,6 +247,13 @@ def from_address(strict):
         one.close()
 
 
+def parts(pattern, text):
+    """The name and the two numbers of a policy, or of how it stands."""
+    match = pattern.fullmatch(text)
+    assert match, text
+    return match.groups()
+
+
 def statuses(send, times):
     return [send().status_code for _ in range(times)]
 
@@ -257,8 +264,8 @@ def require_limited(answer, policy, quota):
     assert answer.headers["cache-control"] == "no-store"
     assert answer.json()["code"] == "rate_limited"
     assert answer.json()["policy"] == policy
-    assert POLICY.fullmatch(answer.headers["ratelimit-policy"]).groups() == (policy, quota, "60")
-    assert STANDING.fullmatch(answer.headers["ratelimit"])[2] == "0"
+    assert parts(POLICY, answer.headers["ratelimit-policy"]) == (policy, quota, "60")
+    assert parts(STANDING, answer.headers["ratelimit"])[1] == "0"
     assert 1 <= int(answer.headers["retry-after"]) <= 60
 
 
@@ -275,7 +282,7 @@ def test_a_quota_is_told_and_kept(from_address, path, body, policy, quota):
     for left in range(quota - 1, -1, -1):
         answer = client.post(path, json=body)
         assert answer.status_code != 429
-        assert STANDING.fullmatch(answer.headers["ratelimit"]).groups()[:2] == (policy, str(left))
+        assert parts(STANDING, answer.headers["ratelimit"])[:2] == (policy, str(left))
     require_limited(client.post(path, json=body), policy, str(quota))
     assert from_address("198.51.100.2").post(path, json=body).status_code != 429
     spanish = client.post(path, json=body, headers={"Accept-Language": "es"})
@@ -312,7 +319,7 @@ def test_actions_are_counted_by_token_and_nothing_is_done_beyond(from_address):
     table = create(client, options={"starter": "seat", "target": 10_000})
     other = create(client, options={"starter": "seat", "target": 10_000})
     while (answer := table.act(table.read()["to_act"][0], "roll")).status_code == 200:
-        assert POLICY.fullmatch(answer.headers["ratelimit-policy"])[1] == "token"
+        assert parts(POLICY, answer.headers["ratelimit-policy"])[0] == "token"
     require_limited(answer, "token", "40")
     version = table.read()["version"]
     assert table.act(table.read()["to_act"][0], "hold").status_code == 429
