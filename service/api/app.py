@@ -1,5 +1,6 @@
 """The composition root: settings in, an application out."""
 
+import gc
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -34,7 +35,9 @@ from service.api.waiting import WaitingGames
 from service.errors import Refusal, Unavailable
 from service.examiner import Examiner
 from service.settings import Settings
+from service.slots import Slots
 
+_RENDERED_AT_ONCE: Final = 64
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -49,6 +52,10 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_house(settings, measured) as croupier:
             app.state.croupier = croupier
+            # What is there by now stays: to look through it again and again would take the
+            # collector longer than any request.
+            gc.collect()
+            gc.freeze()
             try:
                 yield
             finally:
@@ -60,6 +67,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        openapi_url=None,
         redirect_slashes=False,
         generate_unique_id_function=document.operation_id,
     )
@@ -68,6 +76,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.metrics = measured
     app.state.gate = gate
     app.state.examiner = examiner
+    app.state.rendering = Slots("rendering", _RENDERED_AT_ONCE)
     app.state.waiting = WaitingGames(settings.waiting_games)
     app.add_middleware(ActionLane)  # inside of what holds for every answer
     access = AccessLog() if settings.access_log else None

@@ -54,6 +54,7 @@ class Watch:
     limits: ConnectionLimits
     known: "set[Connection]" = field(default_factory=set)
     by_address: Counter[str] = field(default_factory=Counter)
+    now_s: float = 0.0  # at the last look, which is exact enough for deadlines
     _ticking: bool = False
 
     def admit(self, one: "Connection", loop: asyncio.AbstractEventLoop) -> bool:
@@ -66,6 +67,7 @@ class Watch:
         self.by_address[address] += 1
         if not self._ticking:
             self._ticking = True
+            self.now_s = loop.time()
             loop.call_later(_TICK_S, self._tick, loop)
         return True
 
@@ -79,9 +81,9 @@ class Watch:
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
         """One look at all of them costs less than a timer for each request."""
-        now = loop.time()
+        self.now_s = loop.time()
         for one in list(self.known):
-            one.look(now)
+            one.look(self.now_s)
         self._ticking = bool(self.known)
         if self._ticking:
             loop.call_later(_TICK_S, self._tick, loop)
@@ -99,6 +101,7 @@ class Connection(HttpToolsProtocol):
         self._ended = False
         self._begun = False
         self._in_head = True
+        self._codings: list[bytes] = []
         self._head_bytes = 0
         self._body_bytes = 0
         self._framing_bytes = 0
@@ -117,7 +120,7 @@ class Connection(HttpToolsProtocol):
             else:
                 self._refuse("unavailable", retry_after=True)
             return
-        self._deadline = self.loop.time() + self._watch.limits.receive_s
+        self._deadline = self._watch.now_s + self._watch.limits.receive_s
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._watch.forget(self)
@@ -151,14 +154,15 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
+        if len(data) <= _SLICE:
+            self._feed(data)
+            return
         for start in range(0, len(data), _SLICE):
-            if self._ended:
-                return
             self._feed(data[start : start + _SLICE])
 
     def _feed(self, data: bytes) -> None:
-        if self._deadline is None and self._in_head:
-            self._deadline = self.loop.time() + self._watch.limits.receive_s
+        if self._ended:
+            return
         if self._in_head:
             self._head_bytes += len(data)
         else:
@@ -178,6 +182,8 @@ class Connection(HttpToolsProtocol):
 
     def _require_bounds(self) -> None:
         """What the parser keeps of a request that has not come whole, and what it throws away."""
+        if self._deadline is None and self._head_bytes and not self._begun:
+            self._deadline = self._watch.now_s + self._watch.limits.receive_s  # empty lines
         if self._in_head and self._head_bytes > 2 * HEAD_LIMIT:
             self._refuse("headers_too_large")
         elif self._framing_bytes > _FRAMING_LIMIT + _FRAMING_PER_BYTE * self._body_bytes:
@@ -187,14 +193,19 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._begun = True
-        self._head_bytes = self._body_bytes = self._framing_bytes = 0
         if self._deadline is None:
-            self._deadline = self.loop.time() + self._watch.limits.receive_s
+            self._deadline = self._watch.now_s + self._watch.limits.receive_s
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # trailers are no headers, whatever they are called
-            super().on_header(name, value)
+        if not self._in_head:  # trailers are no headers, whatever they are called
+            return
+        name = name.lower()
+        self.headers.append((name, value))
+        if name == b"transfer-encoding":
+            self._codings.append(value.lower())
+        elif name == b"expect":
+            self.expect_100_continue = value.lower() == b"100-continue"
 
     def on_headers_complete(self) -> None:
         if self._ended:
@@ -209,12 +220,16 @@ class Connection(HttpToolsProtocol):
     def _fault_of_head(self) -> str | None:
         if len(self.url) > TARGET_LIMIT:
             return "target_too_long"
-        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-        if size > HEAD_LIMIT or len(self.headers) > HEADERS_LIMIT:
+        if len(self.headers) > HEADERS_LIMIT:
             return "headers_too_large"
-        coding = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
-        old = self.parser.get_http_version() == "1.0"
-        return "malformed_request" if coding and (old or coding != [b"chunked"]) else None
+        if self._head_bytes > HEAD_LIMIT:  # of which some may belong to the body
+            size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            if size > HEAD_LIMIT:
+                return "headers_too_large"
+        codings, self._codings = self._codings, []
+        if codings and (codings != [b"chunked"] or self.parser.get_http_version() == "1.0"):
+            return "malformed_request"
+        return None
 
     def on_body(self, body: bytes) -> None:
         if self._ended:

@@ -53,10 +53,12 @@ class Doors:
 
 
 class Gate:
-    """Lets requests in or refuses them, before anything else is done for them."""
+    """Lets requests in or refuses them, before anything else is done for them. ``names_any`` says
+    whether hosts or origins are named at all."""
 
     def __init__(self, doors: Doors, now: Callable[[], float]) -> None:
         self._doors = doors
+        self.names_any = bool(doors.hosts or doors.origins)
         quotas = doors.quotas
         self._create = Rate("create", quotas.create, now)
         self._join = Rate("join", quotas.join, now)
@@ -80,7 +82,7 @@ class Gate:
         address = self.caller(scope)
         token = _header(scope, b"authorization")
         if token is not None and (wait_s := self._failed.wait_s(address)):
-            raise RateLimited(self._failed.headers(-wait_s), policy=self._failed.name)
+            raise _limited(self._failed, -wait_s)
         used = 0.0
         if rate.quota:
             used = _taken(rate, address)
@@ -108,12 +110,12 @@ class Gate:
 
     # -- hosts and origins ---------------------------------------------------------------------
 
-    def require_host(self, scope: Scope, host: str) -> None:
+    def require_host(self, scope: Scope, host: bytes) -> None:
         """Raises MisdirectedRequest for a host that is not served; health is told to any."""
         hosts = self._doors.hosts
         if not hosts or scope["path"] in _HEALTH:
             return
-        name = _host_name(host.lower())
+        name = _host_name(host.decode("latin-1").lower())
         if not any(name == one or (one[0] == "*" and name.endswith(one[1:])) for one in hosts):
             raise MisdirectedRequest
 
@@ -158,8 +160,13 @@ class Gate:
 def _taken(rate: Rate, caller: int | str) -> float:
     used = rate.take(caller)
     if used < 0:
-        raise RateLimited(rate.headers(used), policy=rate.name)
+        raise _limited(rate, used)
     return used
+
+
+def _limited(rate: Rate, used: float) -> RateLimited:
+    told = {name.decode(): value.decode() for name, value in rate.headers(used)}
+    return RateLimited(told, policy=rate.name)
 
 
 def _host_name(host: str) -> str:

@@ -70,6 +70,13 @@ async def read_public_keys(request: Request) -> Response:
     return Response(body, headers={"cache-control": "no-cache"}, media_type="application/json")
 
 
+@router.get("/openapi.json", include_in_schema=False)
+async def read_contract(request: Request) -> Response:
+    """The OpenAPI document, which takes a while to make."""
+    body = await request.app.state.rendering.run(lambda: views.as_json(request.app.openapi()))
+    return Response(body, headers={"cache-control": "no-cache"}, media_type="application/json")
+
+
 @router.get(
     "/problems/{code}",
     openapi_extra=asks(change=False),

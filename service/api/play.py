@@ -1,8 +1,8 @@
 """Playing: seal, start, call off, act, rematch."""
 
-import json
 from typing import Any, Final
 
+import orjson
 from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
@@ -121,7 +121,7 @@ async def act(id: str, request: Request) -> Response:
 def _action(value: Any) -> tuple[Action, shapes.Acting]:
     """The action of a body, and what stands beside its fields."""
     try:
-        asked = _REQUEST.validate_json(json.dumps(value))
+        asked = _REQUEST.validate_json(orjson.dumps(value))
     except ValidationError as error:
         raise invalid_input(error, value) from None
     own = asked.model_dump(exclude=set(shapes.Acting.model_fields))

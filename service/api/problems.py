@@ -6,7 +6,7 @@ input is ever repeated.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -79,7 +79,7 @@ class RateLimited(Refusal):
 
     code = "rate_limited"
 
-    def __init__(self, headers: Sequence[tuple[bytes, bytes]], **extras: Any) -> None:
+    def __init__(self, headers: Mapping[str, str], **extras: Any) -> None:
         super().__init__(**extras)
         self.headers = headers
 

@@ -19,6 +19,7 @@ _ALWAYS: Final = (
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
 )
+_HTML: Final = b"text/html; charset=utf-8"
 _PAGES: Final = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
@@ -44,60 +45,56 @@ class Transport:
         began = time.perf_counter()
         answer = _Answer(send, only_head=scope["method"] == "HEAD")
         try:
-            await self._served(scope, receive, answer)
-        finally:
-            if answer.status == 401:
-                self._gate.token_failed(scope)
-            if self._access is not None:
-                took_s = time.perf_counter() - began
-                self._access.note(scope, self._gate.caller(scope), answer.status, took_s)
+            await self._serve(scope, receive, answer)
+        except ClientDisconnect:
+            pass  # nobody is left to be told
+        except Refusal as refusal:
+            more = refusal.headers if isinstance(refusal, problems.RateLimited) else None
+            await problems.problem(Request(scope), refusal, more)(scope, receive, answer.send)
+        except Exception:
+            if answer.status:
+                raise
+            _log.exception("a request failed")
+            told = problems.problem(Request(scope), problems.Internal())
+            await told(scope, receive, answer.send)
+        if answer.status == 401:
+            self._gate.token_failed(scope)
+        if self._access is not None:
+            took_s = time.perf_counter() - began
+            self._access.note(scope, self._gate.caller(scope), answer.status, took_s)
 
-    async def _served(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
-        routed = {**scope, "method": "GET"} if answer.only_head else scope
-        refusal: Refusal | None = None
-        more: dict[str, str] = {}
-        try:
+    async def _serve(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+        host = _host(scope)
+        if self._gate.names_any:
             answer.more = self._gate.cross_origin(scope)
+            self._gate.require_host(scope, host)
             preflight = self._gate.preflight(scope)
-            host = _host(scope)
-            if host is None:
-                refusal = problems.MalformedRequest()
-            elif preflight is not None:
-                self._gate.require_host(scope, host)
+            if preflight is not None:
                 answer.more = preflight
                 await answer.send({"type": "http.response.start", "status": 204, "headers": []})
                 await answer.send({"type": "http.response.body"})
-            elif scope["path"].endswith("\n"):  # which the router would pass over
-                refusal = problems.RouteNotFound()
-            else:
-                self._gate.require_host(scope, host)
-                answer.more += self._gate.admit(scope)
-                await self._app(routed, receive, answer.send)
-        except ClientDisconnect:
-            return  # nobody is left to be told
-        except problems.RateLimited as limited:
-            refusal, more = limited, {name.decode(): v.decode() for name, v in limited.headers}
-        except Refusal as refused:
-            refusal = refused
-        except Exception:
-            if answer.started:
-                raise
-            _log.exception("a request failed")
-            refusal = problems.Internal()
-        if refusal is not None:
-            await problems.problem(Request(scope), refusal, more)(scope, receive, answer.send)
+                return
+        answer.more += self._gate.admit(scope)
+        if scope["path"].endswith("\n"):  # which the router would pass over
+            raise problems.RouteNotFound
+        if answer.only_head:
+            scope = {**scope, "method": "GET"}
+        await self._app(scope, receive, answer.send)
 
 
-def _host(scope: Scope) -> str | None:
+def _host(scope: Scope) -> bytes:
     """The one host, as HTTP/1.1 demands it: whoever reads another one of two is led elsewhere."""
     hosts: list[bytes] = [value for name, value in scope["headers"] if name == b"host"]
-    if len(hosts) == 1:
-        return hosts[0].decode("latin-1")
-    return "" if not hosts and scope["http_version"] == "1.0" else None
+    if len(hosts) != 1 and (hosts or scope["http_version"] != "1.0"):
+        raise problems.MalformedRequest
+    return hosts[0] if hosts else b""
 
 
 class _Answer:
-    """One answer on its way out; ``more`` are headers that it gets besides its own."""
+    """One answer on its way out. ``more`` are headers that it gets besides its own; ``status`` is
+    0 until it leaves."""
+
+    __slots__ = ("_ended", "_send", "more", "only_head", "status")
 
     def __init__(self, send: Send, only_head: bool) -> None:
         self._send = send
@@ -105,11 +102,6 @@ class _Answer:
         self.more: Headers = []
         self.status = 0
         self._ended = False
-
-    @property
-    def started(self) -> bool:
-        """Whether anything of it has left."""
-        return self.status > 0
 
     async def send(self, message: Message) -> None:
         if self._ended:
@@ -123,9 +115,9 @@ class _Answer:
 
 
 def _complete(headers: Headers, more: Headers) -> Headers:
-    given = dict(headers)
+    given = {name for name, _ in headers}
     headers += [one for one in _ALWAYS if one[0] not in given]
-    if given.get(b"content-type", b"").startswith(b"text/html"):
+    if (b"content-type", _HTML) in headers:
         headers += [one for one in _PAGES if one[0] not in given]
     headers += more
     return headers

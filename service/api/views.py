@@ -141,6 +141,11 @@ def entries_json(lines: Iterable[bytes]) -> bytes:
     return b"[" + b",".join(lines) + b"]"
 
 
+def texts_json(lines: Iterable[bytes]) -> bytes:
+    """Stored lines as a JSON array of texts."""
+    return as_json([line.decode() for line in lines])
+
+
 def keys_json(signing_keys: SigningKeys) -> dict[str, Any]:
     """The public keys as ``shapes.PublicKeys``: the one that signs, then those retired."""
     return {
