@@ -6,6 +6,9 @@ the time of the clock it does not depend on what else the machine does.
 
 import asyncio
 import json
+import socket
+import sys
+import threading
 import time
 from asyncio import events
 from contextlib import asynccontextmanager
@@ -22,12 +25,24 @@ LIMIT_S = 0.05
 ENTRIES = 1_100
 
 
+# What waits for something outside, as the interpreter reports it to audit hooks.
+WAITS = ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "fcntl.flock")
+OURS = ("start", "the test")
+
+
 class Lags:
-    """The longest that a callback has computed, by what was asked meanwhile."""
+    """The longest that a callback has computed, and what has waited on the loop, by what was asked
+    meanwhile."""
 
     def __init__(self) -> None:
         self.asked = "start"
         self.longest: dict[str, float] = {}
+        self.waited: set[tuple[str, str]] = set()
+        self.thread = threading.get_ident()
+
+    def heard(self, event: str, _: object) -> None:
+        if event in WAITS and threading.get_ident() == self.thread:
+            self.waited.add((self.asked, event))
 
     def note(self, took_s: float) -> None:
         self.longest[self.asked] = max(self.longest.get(self.asked, 0.0), took_s)
@@ -44,6 +59,7 @@ def lags(monkeypatch: pytest.MonkeyPatch) -> Lags:
         found.note(time.thread_time() - began)
 
     monkeypatch.setattr(events.Handle, "_run", measured)
+    sys.addaudithook(found.heard)  # for good: hooks can't be taken away
     return found
 
 
@@ -116,16 +132,19 @@ def test_no_request_keeps_the_loop_for_long(tmp_path, lags):
 
     run(story())
     slow = {asked: took_s for asked, took_s in lags.longest.items() if took_s > LIMIT_S}
-    slow = {asked: took_s for asked, took_s in slow.items() if asked not in ("start", "the test")}
+    slow = {asked: took_s for asked, took_s in slow.items() if asked not in OURS}
 
+    assert not {asked for asked, _ in lags.waited} - set(OURS)
     assert not slow, sorted(lags.longest.items(), key=lambda one: -one[1])[:8]
 
 
-def test_a_callback_that_computes_for_long_would_be_found(lags):
+def test_a_callback_that_computes_for_long_or_waits_would_be_found(lags):
     async def story():
         until = time.thread_time() + 2 * LIMIT_S
         while time.thread_time() < until:
             pass
+        socket.getaddrinfo("127.0.0.1", 1)
 
     asyncio.run(story())
     assert lags.longest["start"] > LIMIT_S
+    assert lags.waited == {("start", "socket.getaddrinfo")}
