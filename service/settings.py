@@ -49,7 +49,7 @@ class Settings(BaseSettings):
     """Seconds in which a request must have come whole; long uploads get more while they move."""
     send_timeout_s: Annotated[float, Field(gt=0, le=600)] = 30
     """Seconds that an answer may wait for a caller who does not read on."""
-    connection_limit: Annotated[int, Field(ge=1, le=1_000_000)] = 4096
+    connection_limit: Annotated[int, Field(ge=1, le=1_000_000)] = 8192
     """Connections of one process; further ones are answered 503."""
     connections_per_address: Annotated[int, Field(ge=1, le=1_000_000)] = 512
     """Connections of one process from one address, unless it is a trusted proxy."""

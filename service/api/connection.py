@@ -42,7 +42,7 @@ class ConnectionLimits:
 
     receive_s: float = 10
     send_s: float = 30
-    connections: int = 4096
+    connections: int = 8192
     connections_per_address: int = 512
     trusted: tuple[Network, ...] = ()
 
