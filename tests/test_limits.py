@@ -24,7 +24,7 @@ def test_of_very_many_faults_the_first_are_told(client: httpx.Client):
 
 
 def test_a_language_header_is_read_in_one_pass_and_not_for_ever(client: httpx.Client):
-    headers = {"accept-language": "a" + " " * 50_000 + "x"}
+    headers = {"accept-language": "a" + " " * 15_000 + "x"}
     answer = client.get("/nope", headers=headers, timeout=10)
     assert (answer.status_code, answer.headers["content-language"]) == (404, "en")
 
