@@ -224,6 +224,12 @@ def test_a_head_of_just_the_limit_is_read(server):
     require_problem(answer, 431, "headers_too_large")
 
 
+def test_a_head_behind_another_request_has_the_same_limit(server):
+    for size, served in ((HEAD_LIMIT - 200, 2), (HEAD_LIMIT, 1)):
+        answer = exchange(server, HEAD + b"\r\n" + wire("GET", "/livez", [("X", "a" * size)]))
+        assert answer.wire.count(b"HTTP/1.1 200") == served
+
+
 def test_headers_are_counted(server):
     many = [(f"X-{number}", "a") for number in range(HEADERS_LIMIT - 2)]
     assert exchange(server, wire("GET", "/livez", many)).status == 200

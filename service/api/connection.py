@@ -101,6 +101,7 @@ class Connection(HttpToolsProtocol):
         self._ended = False
         self._begun = False
         self._in_head = True
+        self._behind_another = False
         self._codings: list[bytes] = []
         self._head_bytes = 0
         self._body_bytes = 0
@@ -163,6 +164,8 @@ class Connection(HttpToolsProtocol):
     def _feed(self, data: bytes) -> None:
         if self._ended:
             return
+        if not self._begun:
+            self._behind_another = False
         if self._in_head:
             self._head_bytes += len(data)
         else:
@@ -222,7 +225,7 @@ class Connection(HttpToolsProtocol):
             return "target_too_long"
         if len(self.headers) > HEADERS_LIMIT:
             return "headers_too_large"
-        if self._head_bytes > HEAD_LIMIT:  # of which some may belong to the body
+        if self._head_bytes > HEAD_LIMIT or self._behind_another:  # not all counted, or too much
             size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
             if size > HEAD_LIMIT:
                 return "headers_too_large"
@@ -244,7 +247,7 @@ class Connection(HttpToolsProtocol):
         if self._ended:
             return
         self._deadline = None
-        self._begun, self._in_head = False, True
+        self._begun, self._in_head, self._behind_another = False, True, True
         self._head_bytes = self._body_bytes = self._framing_bytes = 0
         super().on_message_complete()
 
