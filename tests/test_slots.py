@@ -260,9 +260,13 @@ def test_the_past_of_games_is_folded_by_few_at_a_time(cold):
 
 def test_the_log_of_a_waiting_game_does_not_grow_without_bound(client):
     table = create(client, names=["Ana", None, None], start=False)
-    while (joined := table.join()).status_code == 201:
+    joined = table.join()
+    for _ in range(200):
+        if joined.status_code != 201:
+            break
         left = table.send("DELETE", "/seats/1", token=joined.json()["token"])
         assert left.status_code == 200
+        joined = table.join()
     assert (joined.status_code, joined.json()["code"]) == (409, "roster_exhausted")
     assert table.version <= 301
     renamed = table.send("PATCH", "/seats/0", {"name": "Eva"}, token=table.tokens[0])
