@@ -6,12 +6,13 @@ that, so that nobody needs to fold a long log to read or to act. ``steps`` makes
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from pydantic import TypeAdapter
 
-from service import rules
+from service import clock, rules
+from service.clock import Clock
 from service.dice import Die, Throw
 from service.log import NO_HASH, Entry, entry_hash
 from service.rules.base import LegalAction, Outcome, Ruleset
@@ -55,7 +56,10 @@ class Player:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What is fixed when a game is created; ``to_json`` is the heart of its first entry."""
+    """What is fixed when a game is created; ``to_json`` is the heart of its first entry.
+
+    ``turn_seconds`` is how long the table waits for a seat, null where it has no clock.
+    """
 
     ruleset: Ruleset[Any, Any, Any]
     options: Any
@@ -64,6 +68,7 @@ class Setup:
     commitment: bytes
     throws_max: int
     dice: Mapping[str, Die]
+    turn_seconds: int | None = None
     options_json: dict[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +77,7 @@ class Setup:
 
     def to_json(self) -> dict[str, Any]:
         """As the ``created`` entry and the snapshot hold it."""
+        timed = {} if self.turn_seconds is None else {"turn_seconds": self.turn_seconds}
         return {
             "commitment": self.commitment.hex(),
             "throws_max": self.throws_max,
@@ -80,6 +86,7 @@ class Setup:
             "options": self.options_json,
             "seats": self.seats,
             "dice": {name: die.to_json() for name, die in self.dice.items()},
+            **timed,
         }
 
     @classmethod
@@ -97,6 +104,7 @@ class Setup:
                 name: Die(tuple(die["faces"]), tuple(die["weights"]))
                 for name, die in data["dice"].items()
             },
+            turn_seconds=data.get("turn_seconds"),
         )
 
 
@@ -106,7 +114,7 @@ class Game:
 
     ``throws`` counts the throws made, ``last_key`` is the key published last (the commitment
     before the first throw), ``root`` is null until it is revealed. ``state`` is the ruleset's,
-    and null before the start.
+    and null before the start. ``clock`` is null in a game without one.
     """
 
     id: str
@@ -124,6 +132,12 @@ class Game:
     state: Any
     outcome: Outcome | None
     reason: str | None
+    clock: Clock | None = None
+
+    @property
+    def deadline(self) -> int | None:
+        """When the table stops waiting for the seats that are to act, if it ever does."""
+        return None if self.clock is None else self.clock.deadline
 
     @property
     def ruleset(self) -> Ruleset[Any, Any, Any]:
@@ -224,16 +238,21 @@ def changes_of(game: Game, entry: Entry) -> Changes:
         case "started":
             state = game.ruleset.start(game.setup.options, game.setup.seats)
             bound = bytes.fromhex(data["context"])
-            return {"status": "playing", "context": bound, "state": state}
+            begun = {"status": "playing", "context": bound, "state": state}
+            return begun | _clock_started(game, state, entry.at)
         case "acted":
-            return acted(_folded(game, data["events"]), [_throw(made) for made in data["throws"]])
+            state = _folded(game, data["events"])
+            changes = acted(state, [_throw(made) for made in data["throws"]])
+            return changes | clock_moved(game, data["seat"], data["action"], state, entry.at)
         case "finished":
             outcome = _OUTCOME.validate_json(json.dumps(data["outcome"]))
             root = bytes.fromhex(data["root"])
-            return {"status": "finished", "outcome": outcome, "root": root}
+            ended = {"status": "finished", "outcome": outcome, "root": root}
+            return ended | _clock_stopped(game)
         case "abandoned" | "void":
             root = bytes.fromhex(data["root"])
-            return {"status": entry.type, "reason": data["reason"], "root": root}
+            ended = {"status": entry.type, "reason": data["reason"], "root": root}
+            return ended | _clock_stopped(game)
     raise ValueError("created twice")
 
 
@@ -254,6 +273,30 @@ def acted(state: Any, throws: Sequence[Throw]) -> Changes:
     if not throws:
         return {"state": state}
     return {"state": state, "throws": throws[-1].number, "last_key": throws[-1].key}
+
+
+def _clock_started(game: Game, state: Any, at: int) -> Changes:
+    turn_seconds, seats = game.setup.turn_seconds, game.setup.seats
+    if turn_seconds is None:
+        return {}
+    return {"clock": clock.started(game.ruleset, state, turn_seconds, seats, at)}
+
+
+def clock_moved(
+    game: Game, seat: int | None, action: Mapping[str, Any], state: Any, at: int
+) -> Changes:
+    """What an ``acted`` entry with this seat and action, which leads to ``state``, changes of the
+    game's clock."""
+    if game.clock is None or game.setup.turn_seconds is None:
+        return {}
+    late = clock.is_late(seat, action)
+    actor = clock.late_seat(action) if late else seat
+    done = clock.Done(actor, action["kind"], late, game.state, state)
+    return {"clock": clock.moved(game.clock, game.ruleset, game.setup.turn_seconds, done, at)}
+
+
+def _clock_stopped(game: Game) -> Changes:
+    return {} if game.clock is None else {"clock": replace(game.clock, deadline=None)}
 
 
 def _throw(made: Mapping[str, Any]) -> Throw:
@@ -286,6 +329,7 @@ def dump(game: Game) -> dict[str, Any]:
         "state": None if game.state is None else game.ruleset.dump(game.state),
         "outcome": None if game.outcome is None else game.outcome.to_json(),
         "reason": game.reason,
+        **({} if game.clock is None else {"clock": asdict(game.clock)}),
     }
 
 
@@ -310,4 +354,9 @@ def load(game_id: str, setup: Setup, dumped: Mapping[str, Any]) -> Game:
         state=None if state is None else setup.ruleset.load(state),
         outcome=None if outcome is None else _OUTCOME.validate_json(json.dumps(outcome)),
         reason=dumped["reason"],
+        clock=_load_clock(dumped.get("clock")),
     )
+
+
+def _load_clock(dumped: Mapping[str, Any] | None) -> Clock | None:
+    return None if dumped is None else Clock(dumped["deadline"], tuple(dumped["missed"]))

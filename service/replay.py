@@ -7,12 +7,19 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from service.clock import (
+    TURN_SECONDS_LEAST,
+    TURN_SECONDS_MOST,
+    is_late,
+    late_action,
+    late_seat,
+)
 from service.dice import Cup, Face, KeyChain
 from service.errors import CubileteError, ThrowsExhausted
 from service.game import Game, fold
 from service.log import Entry, EntryType, canonical, parse
 from service.rules.base import Action, Resign, SeatAction, TableAction
-from service.steps import event_json, require_legal
+from service.steps import absent, event_json, require_legal
 
 _ACTIONS: TypeAdapter[Action] = TypeAdapter(SeatAction)
 _TABLE_ACTIONS: TypeAdapter[Action] = TypeAdapter(TableAction)
@@ -94,6 +101,11 @@ def _audit_setup(game: Game, written: Any) -> None:
     options = game.ruleset.parse_options(setup.options_json, setup.seats)
     if written != setup.options_json or setup.dice != game.ruleset.dice(options, setup.seats):
         raise ValueError("not the options or the dice of this ruleset")
+    seconds = setup.turn_seconds
+    if seconds is not None and not (
+        type(seconds) is int and TURN_SECONDS_LEAST <= seconds <= TURN_SECONDS_MOST
+    ):
+        raise ValueError("turn_seconds is no time that a clock can give")
 
 
 def _expect(game: Game | None) -> Game:
@@ -104,19 +116,42 @@ def _expect(game: Game | None) -> Game:
 
 def _audit_action(game: Game, entry: Entry, opening_due: bool) -> None:
     data = entry.data
+    seat: int | None = data["seat"]
     if opening_due:
         action: Action = _TABLE_ACTIONS.validate_json(json.dumps(data["action"]))
-        if data["seat"] is not None or action != game.ruleset.opening(game.state):
+        if seat is not None or action != game.ruleset.opening(game.state):
             raise ValueError("not the opening of this ruleset")
+    elif is_late(seat, data["action"]) or absent(game) is not None:
+        seat, action = _audit_late_action(game, entry)
     else:
         action = _ACTIONS.validate_json(json.dumps(data["action"]))
-        require_legal(game, data["seat"], action)
+        require_legal(game, seat, action)
+        if game.deadline is not None and entry.at >= game.deadline:
+            raise ValueError("an action after its deadline")
     recorded = RecordedDice(data["throws"])
-    events = game.ruleset.decide(game.state, data["seat"], action, recorded)
+    events = game.ruleset.decide(game.state, seat, action, recorded)
     if canonical([event_json(event) for event in events]) != canonical(data["events"]):
         raise ValueError("the rules make other events of this action")
     if recorded.left:
         raise ValueError("more throws than the rules ask for")
+
+
+def _audit_late_action(game: Game, entry: Entry) -> tuple[int | None, Action]:
+    """What the table does because time has run out: only then, and only what the rules and the
+    count of absences make it do. Returns for whom, and what."""
+    seat = absent(game)
+    action: Action = Resign(kind="resign")
+    if seat is None:
+        if game.deadline is None or entry.at < game.deadline:
+            raise ValueError("the clock acts before its deadline")
+        seat = late_seat(entry.data["action"])
+        if seat not in game.ruleset.clocked(game.state):
+            raise ValueError("the clock acts for a seat that the game does not wait for")
+        action = game.ruleset.default_action(game.state, seat)
+    written = {"seat": entry.data["seat"], "action": entry.data["action"]}
+    if canonical(written) != canonical({"seat": None, "action": late_action(action, seat)}):
+        raise ValueError("the clock does something else than the rules make it do")
+    return seat, action
 
 
 def _audit_outcome(before: Game, ended: Game, entry: Entry) -> None:

@@ -11,6 +11,7 @@ refused raises, and nothing has happened.
 from dataclasses import dataclass
 from typing import Any
 
+from service.clock import ABSENCES, late_action
 from service.dice import Cup, KeyChain, client_commit, context
 from service.errors import (
     GameNotOver,
@@ -35,6 +36,7 @@ from service.game import (
     acted,
     after,
     changes_of,
+    clock_moved,
     created,
 )
 from service.log import NO_HASH, Entry, EntryType
@@ -61,8 +63,10 @@ def create(
     seed_mode: SeedMode,
     chain: KeyChain,
     at: int,
+    turn_seconds: int | None = None,
 ) -> Step:
-    """A new game with all seats open. ``chain`` has ``ruleset.throws_max`` keys."""
+    """A new game with all seats open. ``chain`` has ``ruleset.throws_max`` keys; with
+    ``turn_seconds`` the table has a clock."""
     setup = Setup(
         ruleset,
         options,
@@ -71,6 +75,7 @@ def create(
         chain.commitment,
         chain.length,
         ruleset.dice(options, seats),
+        turn_seconds,
     )
     root = chain.root.hex() if seed_mode == "practice" else None
     data = {**setup.to_json(), "root": root}
@@ -187,6 +192,37 @@ def act(game: Game, seat: int | None, action: Action, chain: KeyChain, at: int) 
     return _do(game, seat, action, chain, at)
 
 
+def run_out(game: Game, chain: KeyChain, at: int) -> Step:
+    """The deadline has passed: the table acts for every seat that it still waits for, and resigns
+    for one that has been late too often in a row. What follows is timed from ``at`` on.
+
+    One deadline at a time: however long nobody has looked, nobody is late more than once.
+    """
+    require_playing(game)
+    deadline = game.deadline
+    if deadline is None or at < deadline:
+        raise ValueError("nobody is late")
+    step = Step(game, ())
+    while step.game.deadline == deadline:
+        late = game.ruleset.clocked(step.game.state)[0]
+        default = game.ruleset.default_action(step.game.state, late)
+        step = step.then(_do(step.game, late, default, chain, at, late=True))
+        gone = absent(step.game)
+        if gone is not None:
+            step = step.then(_do(step.game, gone, Resign(kind="resign"), chain, at, late=True))
+    return step
+
+
+def absent(game: Game) -> int | None:
+    """The seat for which the table has to resign now."""
+    if game.clock is None or game.status != "playing":
+        return None
+    for seat, missed in enumerate(game.clock.missed):
+        if missed >= ABSENCES and game.ruleset.can_resign(game.state, seat):
+            return seat
+    return None
+
+
 def require_playing(game: Game) -> None:
     """Raises GameNotStarted or GameOver unless the game is being played."""
     if game.status == "waiting":
@@ -230,8 +266,10 @@ def require_legal(game: Game, seat: int | None, action: Action) -> None:
     raise IllegalAction(ruleset.refusal(game.state, seat, action), legal_actions=mine)
 
 
-def _do(game: Game, seat: int | None, action: Action, chain: KeyChain, at: int) -> Step:
-    """One legal action, and the end of the game if it ends with it."""
+def _do(
+    game: Game, seat: int | None, action: Action, chain: KeyChain, at: int, *, late: bool = False
+) -> Step:
+    """One legal action, and the end of the game if it ends with it; ``late``: by the table."""
     if game.context is None:
         raise ValueError("a started game has its context")
     ruleset = game.ruleset
@@ -240,14 +278,18 @@ def _do(game: Game, seat: int | None, action: Action, chain: KeyChain, at: int) 
         events, state = ruleset.play(game.state, seat, action, cup)
     except ThrowsExhausted:
         return _finish(game, ruleset.exhausted(game.state), chain, at)
-    data = {
-        "seat": seat,
-        "action": action.model_dump(mode="json"),
+    asked = late_action(action, seat) if late else action.model_dump(mode="json")
+    data: dict[str, Any] = {
+        "seat": None if late else seat,
+        "action": asked,
         "throws": [throw.to_json() for throw in cup.throws],
         "events": [event_json(event) for event in events],
     }
     entry = _entry(game, at, "acted", data)
-    step = _written(game, entry, acted(state, cup.throws))
+    changes = acted(state, cup.throws)
+    if game.clock is not None:
+        changes |= clock_moved(game, data["seat"], asked, state, entry.at)
+    step = _written(game, entry, changes)
     outcome = ruleset.outcome(step.game.state)
     return step if outcome is None else step.then(_finish(step.game, outcome, chain, at))
 

@@ -32,6 +32,7 @@ PROTOCOL = "fair-dice/1"
 SEED_MODES = ("operator", "practice", "open", "sealed")
 ENDS = ("finished", "abandoned", "void")
 THROWS_MAX, DICE_MAX, DEPTH_MAX = 65_535, 64, 64
+TURN_SECONDS, ABSENCES = range(5, 604_801), 3
 U32_MAX, INTEGER_MAX = 2**32 - 1, 2**53 - 1
 FIRST_PREV = "0" * 64
 # Limits of this verifier, not of the protocol: they bound its time and memory on hostile input.
@@ -281,6 +282,8 @@ FIELDS = {
         "record": "protocol:text game:text status:text log:list public_keys:list receipt:object?",
     }.items()
 }
+# Section 4: a field that may be left out, and its JSON type.
+OPTIONAL = {"created": {"turn_seconds": int}}
 NAMES = frozenset(name for fields in FIELDS.values() for name in fields)
 
 
@@ -302,7 +305,11 @@ def unknown_fields(value: Any, what: str) -> list[str]:
             raise RefusedError("hex", f"{name} of {what} is not 64 lowercase hex digits")
     if len(value) == len(fields):
         return []  # every name is one of them
-    return [name for name in value if name not in fields]
+    optional = OPTIONAL.get(what, {})
+    for name, json_type in optional.items():
+        if name in value and type(value[name]) is not json_type:
+            raise RefusedError("fields", f"{name} of {what} is not of the type integer")
+    return [name for name in value if name not in fields and name not in optional]
 
 
 # --- Section 5: receipts; Ed25519 verification as in RFC 8032, 5.1.7 ----------------------------
@@ -394,7 +401,7 @@ CHECKS = {  # each check of the report, with the codes that fail it
     "game id": "game",
     "hash chain of entries": "seq prev",
     "time never decreases": "at",
-    "life cycle": "order after_end seat",
+    "life cycle": "order after_end seat clock",
     "dice definitions": "dice_def",
     "commitment seen by every seat": "saw",
     "player seeds": "mode seed second_seed copied reveal not_revealed",
@@ -519,6 +526,11 @@ class _Log:
         self.commits: dict[int, str] = {}
         self.committed: set[str] = set()
         self.seeds: dict[int, bytes] = {}
+        self.turn_ms: int | None = None
+        self.started_at = 0
+        self.last_acted: dict[int, int] = {}  # when each seat acted, or was acted for
+        self.missed: dict[int, int] = {}
+        self.gone: int | None = None  # the seat for which the clock may resign now
         self.thrown: list[Throw] = []
         self.notes: list[str] = []
         self.reached: set[str] = set()
@@ -596,6 +608,10 @@ class _Log:
             self.fields(die, "die")
             self.dice[name] = Die(die["faces"], die["weights"])
         self.commitment = self.key = bytes.fromhex(data["commitment"])
+        if "turn_seconds" in data:
+            seconds = data["turn_seconds"]
+            self.need(seconds in TURN_SECONDS, "clock", "turn_seconds is not 5..604800")
+            self.turn_ms = 1000 * seconds
         if self.mode == "practice":
             self.root(data["root"])
         elif data["root"] is not None:
@@ -661,6 +677,7 @@ class _Log:
         self.context = game_context(self.game or "", self.commitment, self.seeds)
         same = data["context"] == self.context.hex()
         self.need(same, "context", "the context is not that of this game, commitment and seeds")
+        self.started_at = self.at
         self.stage = "playing"
 
     def acted(self, data: dict[str, Any]) -> None:
@@ -676,6 +693,37 @@ class _Log:
             self.need(named and faced, "fields", "a throw has a die or face of a wrong JSON type")
         for throw in data["throws"]:
             self.throw(throw)
+        if data["seat"] is None and data["action"].get("reason") == "clock":
+            self.clock(data["action"])
+        elif data["seat"] is not None:
+            self.last_acted[data["seat"]], self.missed[data["seat"]] = self.at, 0
+            self.gone = None
+        else:
+            self.gone = None
+
+    def clock(self, action: dict[str, Any]) -> None:
+        """Section 4: the table acts for a seat whose time has run out, never sooner than the
+        turn's time after that seat's last action, and resigns for it right after the third in a
+        row. Which action is the default is for who has the rules."""
+        turn_ms = self.turn_ms
+        if turn_ms is None:
+            raise RefusedError("clock", "a clock acts at a table that has none")
+        self.reached.add("clock")
+        seat = action.get("seat", False)
+        self.need(seat is None or type(seat) is int, "clock", "the clock acts for no seat")
+        self.seat(seat)
+        if seat is not None and action["kind"] == "resign":
+            self.need(seat == self.gone, "clock", lambda: f"the clock resigns for seat {seat}")
+            self.gone = None
+            return
+        since = self.last_acted.get(seat, self.started_at) if seat is not None else self.started_at
+        due = since + turn_ms
+        self.need(self.at >= due, "clock", "the clock acts before the time has run out")
+        self.gone = None
+        if seat is not None:
+            self.last_acted[seat] = self.at
+            self.missed[seat] = self.missed.get(seat, 0) + 1
+            self.gone = seat if self.missed[seat] >= ABSENCES else None
 
     def throw(self, data: dict[str, Any]) -> None:
         """Sections 2 and 3: number, key chain and every face of one throw."""

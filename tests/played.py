@@ -54,11 +54,12 @@ class Played:
         mode: SeedMode,
         random: Random,
         throws_max: int | None = None,
+        turn_seconds: int | None = None,
     ) -> "Played":
         """A new game with all seats open; its secrets follow from its name."""
         parsed = rules.parse_options(options, seats)
         chain = KeyChain(secret(name, "root"), throws_max or rules.throws_max(parsed, seats))
-        step = steps.create(name, rules, parsed, seats, mode, chain, AT)
+        step = steps.create(name, rules, parsed, seats, mode, chain, AT, turn_seconds)
         return cls(step.game, chain, random, list(step.lines))
 
     def take(self, step: Step) -> None:
@@ -107,6 +108,12 @@ class Played:
 
     def act(self, seat: int | None, asked: Action) -> None:
         self.take(steps.act(self.game, seat, asked, self.chain, self.at))
+
+    def wait(self) -> None:
+        """Nobody does anything until the table acts for those who are late."""
+        assert self.game.deadline is not None
+        self.at = max(self.at, self.game.deadline)
+        self.take(steps.run_out(self.game, self.chain, self.at))
 
     def move(self, holds: float = 0.5) -> None:
         """Any legal action; who may hold does so with this probability."""

@@ -100,6 +100,10 @@ class Resign(Model):
     kind: Literal["resign"]
 
 
+# What the table does for a seat whose time has run out: the first of these kinds that is legal.
+_DEFAULTS: Final = ("hold", "pass", "set_limit", "bet", "roll", "tiebreak")
+
+
 class RollOff(Model):
     """The table's own: every seat throws for the first turn or the bank."""
 
@@ -119,6 +123,7 @@ SeatAction: TypeAlias = Annotated[
 TableAction: TypeAlias = Annotated[RollOff | DrawStarter, Field(discriminator="kind")]
 Action: TypeAlias = SeatAction | TableAction
 SEAT_ACTIONS: Final[tuple[type[Model], ...]] = get_args(get_args(SeatAction)[0])
+_SEAT_ACTION: Final[TypeAdapter[Action]] = TypeAdapter(SeatAction)
 
 
 def kind_of(action: type[Model]) -> str:
@@ -339,6 +344,19 @@ class Ruleset(ABC, Generic[Opts, S, E]):
     @abstractmethod
     def to_act(self, state: S) -> tuple[int, ...]:
         """The seats that the game waits for."""
+
+    def clocked(self, state: S) -> tuple[int | None, ...]:
+        """The seats for which the table acts when their time has run out, in order; null where
+        one action serves the whole table and nobody in particular is late."""
+        return self.to_act(state)
+
+    def default_action(self, state: S, seat: int | None) -> Action:
+        """What the table does for one of ``clocked``: hold if that is legal, pass a bet, else the
+        smallest amount, else throw."""
+        offers = {legal.kind: legal for legal in self.legal(state) if legal.seat == seat}
+        offer = next(offers[kind] for kind in _DEFAULTS if kind in offers)
+        amount = {} if offer.min is None else {"amount": offer.min}
+        return _SEAT_ACTION.validate_python({"kind": offer.kind, **amount})
 
     def host_kinds(self, options: Opts) -> tuple[str, ...]:
         """The kinds of action that the host takes for the table, at any table."""

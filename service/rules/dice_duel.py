@@ -333,6 +333,25 @@ class DiceDuel(base.Ruleset[DuelOptions, DuelState, DuelEvent]):
         resolvers = tuple(seat for seat in _resolvers(state) if seat is not None)
         return state.not_chosen or resolvers
 
+    def clocked(self, state: DuelState) -> tuple[int | None, ...]:
+        """Who has not chosen. A throw, a tie-break or the resolving serve the whole table: nobody
+        in particular is late."""
+        if outcome_of(state):
+            return ()
+        return (state.not_chosen if state.phase == "choosing" else ()) or (None,)
+
+    def default_action(self, state: DuelState, seat: int | None) -> base.Action:
+        """Keep all dice; throw, break the tie or resolve for the table."""
+        if seat is not None:
+            return base.Hold(kind="hold")
+        match state.phase:
+            case "rolling":
+                return base.Roll(kind="roll")
+            case "choosing":
+                return base.Resolve(kind="resolve")
+            case "tiebreak":
+                return base.Tiebreak(kind="tiebreak")
+
     def host_kinds(self, options: DuelOptions) -> tuple[str, ...]:
         """``press: host``: the host resolves the round."""
         return ("resolve",) if options.press == "host" else ()

@@ -20,6 +20,7 @@ export const PROTOCOL = "fair-dice/1";
 const SEED_MODES = new Set(["operator", "practice", "open", "sealed"]);
 export const ENDS = new Set(["finished", "abandoned", "void"]);
 const THROWS_MAX = 65_535;
+const [TURN_SECONDS_LEAST, TURN_SECONDS_MOST, ABSENCES] = [5, 604_800, 3];
 const DICE_MAX = 64;
 const DEPTH_MAX = 64;
 const U32_MAX = 2 ** 32 - 1;
@@ -546,6 +547,9 @@ const FIELDS = {
   },
 };
 
+/** Section 4: a field that may be left out. */
+const OPTIONAL = { created: { turn_seconds: "integer" } };
+
 /**
  * Section 4: every field is there with its JSON type (`true` is not `1`); section 1: 32 bytes are
  * 64 lowercase hex digits.
@@ -566,7 +570,14 @@ function unknownFields(value, what) {
       throw new Refused("hex", say`${name} of ${what} is not 64 lowercase hex digits`);
     }
   }
-  return Object.keys(value).filter((name) => !Object.hasOwn(FIELDS[what], name));
+  const optional = OPTIONAL[what] ?? {};
+  for (const [name, kind] of Object.entries(optional)) {
+    if (Object.hasOwn(value, name) && !JSON_TYPES[kind](value[name])) {
+      throw new Refused("fields", say`${name} of ${what} is not of the type ${kind}`);
+    }
+  }
+  const known = { ...FIELDS[what], ...optional };
+  return Object.keys(value).filter((name) => !Object.hasOwn(known, name));
 }
 
 // --- Section 5: receipts; Ed25519 verification as in RFC 8032, 5.1.7 -----------------------------
@@ -637,7 +648,7 @@ export const CHECKS = {
   "game id": ["game"],
   "hash chain of entries": ["seq", "prev"],
   "time never decreases": ["at"],
-  "life cycle": ["order", "after_end", "seat"],
+  "life cycle": ["order", "after_end", "seat", "clock"],
   "dice definitions": ["dice_def"],
   "commitment seen by every seat": ["saw"],
   "player seeds": ["mode", "seed", "second_seed", "copied", "reveal", "not_revealed"],
@@ -720,6 +731,11 @@ class Log {
   commits = new Map();
   committed = new Set();
   seeds = new Map();
+  turnMs = null;
+  startedAt = 0;
+  lastActed = []; // when each seat acted, or was acted for
+  missed = [];
+  gone = null; // the seat for which the clock may resign now
   thrown = [];
   notes = [];
   reached = new Set();
@@ -807,6 +823,12 @@ class Log {
     }
     this.commitment = data.commitment;
     this.key = bytesOf(data.commitment);
+    if (Object.hasOwn(data, "turn_seconds")) {
+      const seconds = data.turn_seconds;
+      const given = seconds >= TURN_SECONDS_LEAST && seconds <= TURN_SECONDS_MOST;
+      this.need(given, "clock", say`turn_seconds is not 5..604800`);
+      this.turnMs = 1000 * seconds;
+    }
     if (mode === "practice") {
       this.root(data.root);
     } else if (data.root !== null) {
@@ -887,6 +909,7 @@ class Log {
     this.context = gameContext(this.game, bytesOf(this.commitment), this.seeds);
     const ours = context === hexOf(this.context);
     this.need(ours, "context", say`the context is not that of this game, commitment and seeds`);
+    this.startedAt = this.at;
     this.stage = "playing";
   }
 
@@ -901,6 +924,45 @@ class Log {
       this.need(typed, "fields", say`a throw has a die or face of a wrong JSON type`);
     }
     for (const thrown of throws) this.throw(thrown);
+    if (seat === null && Object.hasOwn(action, "reason") && action.reason === "clock") {
+      this.clock(action);
+      return;
+    }
+    this.gone = null;
+    if (seat !== null) {
+      this.lastActed[seat] = this.at;
+      this.missed[seat] = 0;
+    }
+  }
+
+  /**
+   * Section 4: the table acts for a seat whose time has run out, never sooner than the turn's time
+   * after that seat's last action, and resigns for it right after the third in a row. Which action
+   * is the default is for who has the rules.
+   */
+  clock(action) {
+    if (this.turnMs === null) {
+      throw new Refused("clock", say`a clock acts at a table that has none`);
+    }
+    this.reached.add("clock");
+    const seat = Object.hasOwn(action, "seat") ? action.seat : undefined;
+    const named = seat === null || Number.isSafeInteger(seat);
+    this.need(named, "clock", say`the clock acts for no seat`);
+    this.seat(seat);
+    if (seat !== null && action.kind === "resign") {
+      this.need(seat === this.gone, "clock", say`the clock resigns for seat ${seat}`);
+      this.gone = null;
+      return;
+    }
+    const since = seat === null ? this.startedAt : (this.lastActed[seat] ?? this.startedAt);
+    const due = this.at >= since + this.turnMs;
+    this.need(due, "clock", say`the clock acts before the time has run out`);
+    this.gone = null;
+    if (seat !== null) {
+      this.lastActed[seat] = this.at;
+      this.missed[seat] = (this.missed[seat] ?? 0) + 1;
+      this.gone = this.missed[seat] >= ABSENCES ? seat : null;
+    }
   }
 
   /** Sections 2 and 3: number, key chain and every face of one throw. */
