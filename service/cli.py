@@ -1,4 +1,5 @@
-"""The command line: ``cubilete serve``, ``play``, ``verify``, ``openapi``, ``db``, ``keys``."""
+"""The command line: ``cubilete serve``, ``play``, ``verify``, ``export``, ``openapi``, ``db``,
+``keys``."""
 
 import functools
 import json
@@ -17,7 +18,7 @@ from service import verify as verifier
 from service.api.access import log_config
 from service.api.app import create_app
 from service.api.connection import Connection, ConnectionLimits, Watch
-from service.api.house import check
+from service.api.house import check, export_old
 from service.errors import BadSetting
 from service.keys import key_id, rotate_signing_key
 from service.settings import Settings, read
@@ -180,6 +181,32 @@ def play(
 def verify(context: typer.Context) -> None:
     """Check a game's log or audit record: a file, or the URL of a game. Needs no server."""
     raise typer.Exit(verifier.main(context.args))
+
+
+@app.command()
+def export(
+    days: Annotated[
+        int | None,
+        typer.Option(help="Games that ended so many days ago [CUBILETE_RETENTION_DAYS]."),
+    ] = None,
+    export_dir: Annotated[
+        Path | None, typer.Option(help="Where their records go [exported in the data directory].")
+    ] = None,
+    database_url: DatabaseUrl = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Write the records of old games to files, then delete the games. A server does so by itself
+    where CUBILETE_RETENTION_DAYS is set."""
+    with _one_line():
+        settings = read(
+            retention_days=days,
+            export_dir=export_dir,
+            database_url=database_url,
+            data_dir=data_dir,
+        )
+        if settings.retention_days is None:
+            raise BadSetting("CUBILETE_RETENTION_DAYS: not set; or name --days")
+        typer.echo(f"{export_old(settings)} exported to {settings.exports}, and deleted")
 
 
 @app.command()

@@ -15,8 +15,10 @@ from service import keys, rules, steps
 from service.chains import ChainCache
 from service.dice import KeyChain, tagged_hash
 from service.errors import (
+    CubileteError,
     FieldError,
     GameFrozen,
+    GameNotFound,
     GameOver,
     InvalidInput,
     Refusal,
@@ -26,16 +28,22 @@ from service.errors import (
     SeatsOpen,
     SeriesNotFound,
     StaleVersion,
+    TokenUnknown,
+    TurnExpired,
+    Unavailable,
     VersionNotFound,
 )
-from service.game import Game
+from service.game import Game, Status
 from service.heads import Head
 from service.hosting import (
+    NO_REVEAL,
     all_seated,
     as_player,
     bot_due,
     bots_followed,
+    ended_idle,
     followed,
+    gone_on,
     names_of,
     next_series,
     open_seat,
@@ -43,10 +51,11 @@ from service.hosting import (
     require_distinct,
     seated,
     with_holder,
+    without_name,
 )
 from service.playing_on import PlayingOn
 from service.replay import replay
-from service.requests import Caller, Done, Joining, NewGame, Render
+from service.requests import Caller, Done, Joining, NewGame, Render, Turn
 from service.roles import (
     acting_seat,
     exists,
@@ -57,10 +66,23 @@ from service.roles import (
     require_no_bot,
     role_of,
     seat_or_host,
+    waited_for,
 )
 from service.rules.base import Action
 from service.slots import Slots
-from service.store import Answer, Change, GameFilter, Holder, HostedGame, Series, Store, Write
+from service.store import (
+    DAY_MS,
+    Answer,
+    Change,
+    GameFilter,
+    Holder,
+    HostedGame,
+    Listed,
+    Page,
+    Series,
+    Store,
+    Write,
+)
 from service.store.change import Check, Decide
 
 _log = logging.getLogger(__name__)
@@ -70,10 +92,21 @@ _NOTHING: Final = Answer(204, (), b"")
 _CHAINS_AT_ONCE: Final = 64
 _REPLAYS_AT_ONCE: Final = 8
 _ROSTER_LIMIT: Final = 300
+_UNCHANGED: Final = Change((), _NOTHING)
+_SETTLED: Final = Answer(200, (), b"")
+
+
+class _Overdue(CubileteError):
+    """Something is due in the game before the change that is asked for."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__("overdue")
+        self.status = status
 
 
 class Croupier:
-    """Runs the tables of one server. ``now`` gives integer milliseconds UTC."""
+    """Runs the tables of one server. ``now`` gives integer milliseconds UTC; seeds are due
+    ``reveal_seconds`` after the roster was sealed."""
 
     def __init__(
         self,
@@ -82,12 +115,14 @@ class Croupier:
         signing_keys: keys.SigningKeys,
         now: Callable[[], int],
         entropy: keys.Entropy,
+        reveal_seconds: int = 600,
     ) -> None:
         self._store = store
         self._key = server_key
         self.signing_keys = signing_keys
         self._now = now
         self._entropy = entropy
+        self._reveal_ms = 1000 * reveal_seconds
         self._chains = ChainCache(_KEYS_CACHED)
         self._making = Slots("chains", _CHAINS_AT_ONCE, threads=2)
         self._replaying = Slots("replays", _REPLAYS_AT_ONCE)
@@ -116,7 +151,9 @@ class Croupier:
         game_id, salt = keys.new_game_id(at, self._entropy), self._entropy(32)
         root = wanted.root or self._key.root(game_id, salt)
         chain = await self._new_chain(game_id, root, ruleset.throws_max(options, seats))
-        step = steps.create(game_id, ruleset, options, seats, wanted.seed_mode, chain, at)
+        step = steps.create(
+            game_id, ruleset, options, seats, wanted.seed_mode, chain, at, wanted.turn_seconds
+        )
         hosted = HostedGame(
             game=step.game,
             holders=(None,) * seats,
@@ -243,6 +280,22 @@ class Croupier:
 
         return await self._change(game_id, require_game, decide, caller)
 
+    async def erase_name(self, game_id: str, seat: int, caller: Caller, render: Render) -> Answer:
+        """Erases the name of a seat once the game is over; the log stays whole. Answers that were
+        kept for retries repeat names, so they go as well."""
+        salt = self._entropy(32)
+
+        def decide(found: HostedGame | None) -> Change:
+            hosted = exists(found)
+            _require_version(hosted, caller)
+            steps.require_over(hosted.game)
+            write = without_name(Write(hosted, ()), seat, salt)
+            return self._changed(write, caller, render)
+
+        answer = await self._change(game_id, seat_or_host(caller.token, seat), decide, caller)
+        await self._store.forget_answers([game_id])
+        return answer
+
     async def seal(self, game_id: str, caller: Caller, render: Render) -> Answer:
         """The host closes the roster of a game in mode ``sealed``: now seeds are revealed."""
         at = self._now()
@@ -250,8 +303,10 @@ class Croupier:
         def decide(found: HostedGame | None) -> Change:
             hosted = exists(found)
             _require_version(hosted, caller)
-            step = steps.seal(hosted.game, at)
-            return self._changed(followed(Write(hosted, ()), step), caller, render)
+            write = followed(Write(hosted, ()), steps.seal(hosted.game, at))
+            due = write.hosted.game.at + self._reveal_ms
+            write = replace(write, hosted=replace(write.hosted, reveal_by=due))
+            return self._changed(write, caller, render)
 
         return await self._change(game_id, host(caller.token), decide, caller)
 
@@ -286,25 +341,29 @@ class Croupier:
         return await self._change(game_id, host(caller.token), decide, caller)
 
     async def void(self, game_id: str, caller: Caller, render: Render) -> Answer:
-        """The host calls a game off before it starts."""
+        """The host calls a game off before it starts. Who has not revealed a seed is blamed for it
+        only once the seed is overdue."""
         at = self._now()
 
         def decide(found: HostedGame | None) -> Change:
             hosted = exists(found)
             _require_version(hosted, caller)
-            kept_back = hosted.game.sealed and hosted.game.unrevealed()
-            reason = "no_reveal" if kept_back else "host"
+            reason = NO_REVEAL if hosted.due(at) else "host"
             step = steps.void(hosted.game, self._chain(hosted), at, reason)
             return self._changed(followed(Write(hosted, ()), step), caller, render)
 
-        return await self._change(game_id, host(caller.token), decide, caller)
+        may = host(caller.token)
+        return await self._change(game_id, may, decide, caller, whatever_is_due=True)
 
     # -- playing ---------------------------------------------------------------------------------
 
     async def act(
         self, game_id: str, seat: int | None, action: Action, caller: Caller, render: Render
     ) -> Answer:
-        """One action; ``seat`` is named at a hot seat, where the host acts for all."""
+        """One action; ``seat`` is named at a hot seat, where the host acts for all.
+
+        Raises TurnExpired for one that comes after its deadline; the table has acted by then.
+        """
         at = self._now()
 
         def check(found: HostedGame | None) -> None:
@@ -318,7 +377,7 @@ class Croupier:
             step = steps.act(hosted.game, acting, action, self._chain(hosted), at)
             return self._changed(followed(Write(hosted, ()), step), caller, render)
 
-        return await self._change(game_id, check, decide, caller)
+        return await self._change(game_id, check, decide, caller, acts=True)
 
     async def rematch(
         self, game_id: str, options: Mapping[str, Any] | None, caller: Caller, render: Render
@@ -339,7 +398,9 @@ class Croupier:
         root = self._rematch_root(before.game, next_id, salt)
         chain = await self._new_chain(next_id, root, ruleset.throws_max(chosen, seats))
         mode = before.game.setup.seed_mode
-        first = steps.create(next_id, ruleset, chosen, seats, mode, chain, at)
+        first = steps.create(
+            next_id, ruleset, chosen, seats, mode, chain, at, before.game.setup.turn_seconds
+        )
 
         def decide(found: HostedGame | None) -> Change:
             hosted = exists(found)
@@ -357,6 +418,7 @@ class Croupier:
                 series=next_series(hosted, chosen),
                 audit=None,
                 bots=playing if any(playing) else (),
+                reveal_by=None,
             )
             write = Write(opened, first.lines)
             if mode in ("open", "sealed"):  # who plays again joins again, with a new seed
@@ -378,8 +440,13 @@ class Croupier:
     # -- reading ---------------------------------------------------------------------------------
 
     async def read(self, game_id: str) -> HostedGame:
-        """The game now."""
+        """The game now, after what is due."""
         hosted = exists(await self._store.game(game_id))
+        at = self._now()
+        if hosted.due(at):
+            with contextlib.suppress(Unavailable, GameFrozen):  # then it is read as it stands
+                await self.settle(game_id, at)
+            hosted = exists(await self._store.game(game_id))
         if hosted.bots and bot_due(hosted):
             self._bots.soon(game_id)
         return hosted
@@ -403,20 +470,34 @@ class Croupier:
         await self.read(game_id)
         return await self._store.lines(game_id, after, limit)
 
-    async def listed(
-        self, wanted: GameFilter, before: str | None, limit: int
-    ) -> Sequence[HostedGame]:
-        """Public games, newest first."""
+    async def listed(self, wanted: GameFilter, before: str | None, limit: int) -> Page:
+        """A page of public games, newest first."""
         return await self._store.listed(wanted, before, limit)
 
-    async def series(
-        self, series_id: str, after: int, limit: int
-    ) -> tuple[Sequence[HostedGame], HostedGame]:
-        """A page of the games of a series, in order, and its last game; raises SeriesNotFound."""
+    async def series(self, series_id: str, after: int, limit: int) -> tuple[Page, Listed]:
+        """A page of the games of a series, in order, and its last game; raises SeriesNotFound,
+        and GameFrozen if the last game can't be read."""
         last = await self._store.last_of_series(series_id)
-        if last is None:
+        if last.unreadable:
+            raise GameFrozen
+        if not last.games:
             raise SeriesNotFound
-        return await self._store.series(series_id, after, limit), last
+        return await self._store.series(series_id, after, limit), last.games[0]
+
+    async def turns(self, tokens: Sequence[str]) -> Sequence[Turn]:
+        """The games that wait for one of these tokens, in the order of their making. Raises
+        TokenUnknown if no game knows any of them."""
+        ids = await self._store.games_of([keys.token_hash(token) for token in tokens])
+        if not ids:
+            raise TokenUnknown
+        turns = []
+        for game_id in ids:
+            with contextlib.suppress(GameFrozen, GameNotFound):
+                hosted = await self.read(game_id)
+                seats = waited_for(hosted, tokens)
+                if seats:
+                    turns.append(Turn(hosted, seats))
+        return turns
 
     async def ready(self) -> None:
         """Raises Unavailable unless the database takes changes."""
@@ -455,7 +536,7 @@ class Croupier:
             write = self._followed_by_bots(Write(exists(found), ()))
             return Change((write,) if write.lines else (), _NOTHING)
 
-        await self._change(game_id, require_game, decide, Caller())
+        await self._by_itself(game_id, decide)
         hosted = await self._store.game(game_id)
         return hosted is not None and bot_due(hosted)
 
@@ -468,6 +549,41 @@ class Croupier:
             self._bots.note(write.hosted.game.id)
         return write
 
+    # -- what happens without being asked for ------------------------------------------------------
+
+    async def settle(self, game_id: str, at: int) -> bool:
+        """Does what is due at a table at that time, whoever notices it first: once, because what
+        was due is due no more. Returns whether there was something to do."""
+
+        def decide(found: HostedGame | None) -> Change:
+            hosted = exists(found)
+            if not hosted.due(at):
+                return _UNCHANGED
+            write = self._followed_by_bots(Write(hosted, ()))  # a bot is never late
+            if write.hosted.due(at) and not bot_due(write.hosted):
+                write = gone_on(write, self._chain(hosted), at)
+                write = self._followed_by_bots(write)
+            return Change((write,), _SETTLED)
+
+        return await self._by_itself(game_id, decide)
+
+    async def end_idle(self, game_id: str, days: int, at: int) -> bool:
+        """Ends a game without a deadline in which nothing has happened for so many days; returns
+        whether it was one."""
+
+        def decide(found: HostedGame | None) -> Change:
+            hosted = exists(found)
+            going = hosted.game.status in ("waiting", "playing") and hosted.deadline is None
+            if not going or at - hosted.game.at < days * DAY_MS:
+                return _UNCHANGED
+            return Change((ended_idle(Write(hosted, ()), self._chain(hosted), at),), _SETTLED)
+
+        return await self._by_itself(game_id, decide)
+
+    async def _by_itself(self, game_id: str, decide: Decide) -> bool:
+        answer = await self._change(game_id, require_game, decide, Caller(), whatever_is_due=True)
+        return answer.status == _SETTLED.status
+
     # -- what the above share --------------------------------------------------------------------
 
     async def _change(
@@ -477,18 +593,31 @@ class Croupier:
         decide: Decide,
         caller: Caller,
         throws: Check | None = None,
+        *,
+        acts: bool = False,
+        whatever_is_due: bool = False,
     ) -> Answer:
-        """One change. ``throws`` refuses who can't have come to throw dice, if ``check`` lets
-        more pass: for them no key chain is made."""
+        """One change; what is due comes first, and then no action is taken that was meant to come
+        before it. ``throws`` refuses who can't have come to throw dice, if ``check`` lets more
+        pass: for them no key chain is made."""
+        at = self._now()
 
         def unfrozen(found: HostedGame | None) -> Change:
             if found is not None and found.audit == "failed":
                 raise GameFrozen
+            if found is not None and not whatever_is_due and found.due(at):
+                raise _Overdue(found.game.status)
             return decide(found)
 
         if self._chains.get(game_id) is None:
             await self._warm(game_id, throws or check)
-        answer = await self._store.change(game_id, check, unfrozen, caller.retry)
+        try:
+            answer = await self._store.change(game_id, check, unfrozen, caller.retry)
+        except _Overdue as overdue:
+            await self.settle(game_id, at)
+            if acts and overdue.status == "playing":
+                raise TurnExpired from None
+            answer = await self._store.change(game_id, check, unfrozen, caller.retry)
         self._bots.committed(game_id)
         if not (answer.replayed and answer.sealed):
             return answer

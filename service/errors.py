@@ -16,7 +16,7 @@ CubileteError
 │   │   ├── GameNotFound, RulesetNotFound, SeatNotFound, VersionNotFound, SeriesNotFound
 │   └── Conflict                 well asked, but not in this state of the game
 │       ├── StaleVersion         the caller has seen an older version
-│       ├── NotYourTurn, IllegalAction
+│       ├── NotYourTurn, IllegalAction, TurnExpired
 │       ├── GameOver, GameNotOver, GameNotStarted, GameStarted, SeatsOpen
 │       ├── SeedsMissing, SeedRefused
 │       ├── RosterExhausted      too many have come and gone before the start
@@ -182,6 +182,12 @@ class IllegalAction(Conflict):
     def __init__(self, reason: str, **extras: Any) -> None:
         super().__init__(reason=reason, **extras)
         self.reason = reason
+
+
+class TurnExpired(Conflict):
+    """The action came after its deadline: the table has acted for the seat."""
+
+    code = "turn_expired"
 
 
 class GameOver(Conflict):

@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from service import bots, steps
-from service.dice import KeyChain, pseudonym
+from service.dice import PROTOCOL, KeyChain, pseudonym
 from service.errors import FieldError, GameFull, InvalidInput, NameTaken, SeatNotFound, SeatTaken
 from service.game import Player
+from service.keys import SigningKeys
 from service.names import folded
 from service.rules.base import Ruleset
 from service.steps import Step
@@ -16,11 +17,53 @@ from service.values import changed, set_at
 
 # Bots act in the transaction that gives them the turn, and no transaction grows without bounds.
 BOT_ACTIONS_MOST: Final = 200
+NO_REVEAL: Final = "no_reveal"
 
 
 def followed(write: Write, step: Step) -> Write:
     """The change with one more step of the game."""
     return Write(changed(write.hosted, game=step.game), write.lines + step.lines)
+
+
+def gone_on(write: Write, chain: KeyChain, at: int) -> Write:
+    """The change with all that is due because somebody's time has run out: the table acts for
+    those who are late, or voids the game because seeds were kept back."""
+    game = write.hosted.game
+    if game.status == "playing":
+        return followed(write, steps.run_out(game, chain, at))
+    return followed(write, steps.void(game, chain, at, NO_REVEAL))
+
+
+def ended_idle(write: Write, chain: KeyChain, at: int) -> Write:
+    """The change with the end of a game in which nothing happens any more."""
+    game = write.hosted.game
+    end = steps.void if game.status == "waiting" else steps.abandon
+    return followed(write, end(game, chain, at, "idle"))
+
+
+def without_name(write: Write, seat: int, salt: bytes) -> Write:
+    """The change without the name of a seat; the new salt keeps the old one from confirming a
+    guess against the log."""
+    held = write.hosted.holders[seat]
+    if held is None:
+        raise SeatNotFound
+    return with_holder(write, seat, replace(held, name=None, salt=salt))
+
+
+def audit_record(
+    hosted: HostedGame, lines: Sequence[bytes], signing_keys: SigningKeys
+) -> dict[str, Any]:
+    """The audit record: all that a verifier needs. The lines are texts in it, so that their bytes
+    survive."""
+    game = hosted.game
+    return {
+        "protocol": PROTOCOL,
+        "game": game.id,
+        "status": game.status,
+        "log": [line.decode() for line in lines],
+        "public_keys": [public.hex() for public in signing_keys.public],
+        "receipt": signing_keys.sign(game.id, game.version, game.head).to_json(),
+    }
 
 
 def with_holder(write: Write, seat: int, holder: Holder | None) -> Write:

@@ -14,7 +14,7 @@ from service.store.change import Visibility
 class NewGame:
     """A game to create. ``names`` and ``bots`` have one item a seat: a name or a bot takes the
     seat at once, null leaves it to the other, and both leave it open. ``root`` is given for
-    practice games only."""
+    practice games only. ``turn_seconds`` gives the table a clock."""
 
     ruleset: str
     options: Mapping[str, Any]
@@ -25,6 +25,7 @@ class NewGame:
     seed_mode: SeedMode = "operator"
     root: bytes | None = None
     start: bool = True
+    turn_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,15 @@ class Done:
     receipt: Receipt | None
     host_token: str | None = None
     seat_tokens: Mapping[int, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A game that waits for somebody: for ``seats``, with null for what the host does for the
+    table."""
+
+    hosted: HostedGame
+    seats: tuple[int | None, ...]
 
 
 Render: TypeAlias = Callable[[Done], Answer]

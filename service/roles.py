@@ -1,5 +1,7 @@
 """Who may: what a bearer token stands for at a game, and what that lets it do."""
 
+import contextlib
+from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from service import keys, steps
@@ -45,6 +47,21 @@ def role_of(hosted: HostedGame, token: str | None) -> Role:
     if role is None:
         raise TokenUnknown
     return role
+
+
+def waited_for(hosted: HostedGame, tokens: Sequence[str]) -> tuple[int | None, ...]:
+    """The seats that the game waits for and one of these tokens acts for; null for what the host
+    does for the table."""
+    roles = set()
+    for token in tokens:
+        with contextlib.suppress(TokenUnknown):
+            roles.add(role_of(hosted, token))
+    seats: list[int | None] = [
+        seat for seat in hosted.game.to_act() if seat in roles or (hosted.hotseat and HOST in roles)
+    ]
+    if HOST in roles and any(legal.seat is None for legal in hosted.game.legal()):
+        seats.append(None)
+    return tuple(seats)
 
 
 def host(token: str | None) -> Check:

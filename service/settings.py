@@ -41,6 +41,20 @@ class Settings(BaseSettings):
     """Changes that may wait for the database before further ones are answered 503."""
     sync_heads: bool = True
     """Wait for the head file's disk before an answer leaves."""
+    reveal_seconds: Annotated[int, Field(ge=5, le=604_800)] = 600
+    """How long the seats of a sealed roster have to reveal their seeds."""
+    sweep_seconds: Annotated[int, Field(ge=1, le=3600)] = 1
+    """How often each process looks for games that are due."""
+    waiting_days: Annotated[int, Field(ge=1, le=36_500)] = 7
+    """A game that waits for its start is void after so many days without activity."""
+    idle_days: Annotated[int, Field(ge=1, le=36_500)] = 30
+    """A game without a clock is abandoned after so many days without an action."""
+    answer_days: Annotated[int, Field(ge=1, le=36_500)] = 30
+    """Answers are kept for retries while their game goes on, and so many days longer."""
+    retention_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
+    """Games are exported and deleted so many days after their end; kept for ever if unset."""
+    export_dir: Path | None = None
+    """Where the records of deleted games are written; ``exported`` in ``data_dir`` if unset."""
     log_level: Literal["critical", "error", "warning", "info", "debug"] = "info"
     access_log: bool = False
     """Write one line for each request, without queries and headers."""
@@ -144,6 +158,11 @@ class Settings(BaseSettings):
     def database(self) -> str:
         """The database's URL, the embedded file's if none is set."""
         return self.database_url or f"sqlite:///{self.data_dir / 'cubilete.db'}"
+
+    @property
+    def exports(self) -> Path:
+        """Where the records of deleted games are written."""
+        return self.export_dir or self.data_dir / "exported"
 
 
 def _listed(text: str) -> tuple[str, ...]:

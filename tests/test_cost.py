@@ -226,7 +226,7 @@ async def act_ten_times_at_once(store: Store, made: Table) -> None:
 
 
 async def list_games(store: Store, made: Table) -> None:
-    assert await store.listed(GameFilter("playing"), f"{made.id}~", 1)
+    assert (await store.listed(GameFilter("playing"), f"{made.id}~", 1)).games
 
 
 REQUESTS = [read, read_newest_lines, act, act_with_key, act_ten_times_at_once, list_games]

@@ -350,15 +350,17 @@ def test_public_games_are_listed_newest_first_and_page_by_page(database_url):
             ids = [one.id for one in reversed(made)]
             wanted = GameFilter("playing", "pig", open_seats=False)
             first = await store.listed(wanted, None, 3)
-            rest = await store.listed(wanted, first[-1].game.id, 2)
-            assert [hosted.game.id for hosted in (*first, *rest)] == ids
-            assert hidden.id not in {one.game.id for one in await store.listed(wanted, None, 100)}
+            assert first.last == (first.games[-1].id, first.games[-1].series_number)
+            rest = await store.listed(wanted, first.last[0], 2)
+            assert [one.id for one in (*first.games, *rest.games)] == ids
+            every = await store.listed(wanted, None, 100)
+            assert hidden.id not in {one.id for one in every.games}
             for other in (
                 GameFilter("void"),
                 GameFilter(ruleset="big-pig"),
                 GameFilter("playing", "pig", True),
             ):
-                found = {one.game.id for one in await store.listed(other, None, 100)}
+                found = {one.id for one in (await store.listed(other, None, 100)).games}
                 assert not found & set(ids)
 
     run(story())
@@ -377,15 +379,16 @@ def test_a_series_lists_its_games_in_order(database_url):
                     one.id, anybody, replace(one, start=Write(hosted, one.start.lines)).create
                 )
             found = await store.series(made[0].id, 0, 2)
-            assert [(one.game.id, one.series.number) for one in found] == [
+            assert [(one.id, one.series_number) for one in found.games] == [
                 (made[0].id, 1),
                 (made[1].id, 2),
             ]
-            assert [one.game.id for one in await store.series(made[0].id, 2, 9)] == [made[2].id]
-            last = await store.last_of_series(made[0].id)
-            assert last is not None
-            assert (last.game.id, last.series.tally) == (made[2].id, (7, 0))
-            assert await store.last_of_series("none") is None
+            assert found.last == (made[1].id, 2)
+            rest = await store.series(made[0].id, 2, 9)
+            assert ([one.id for one in rest.games], rest.last) == ([made[2].id], None)
+            (last,) = (await store.last_of_series(made[0].id)).games
+            assert (last.id, last.tally) == (made[2].id, (7, 0))
+            assert (await store.last_of_series("none")).games == ()
             assert await store.game("none") is None
 
     run(story())

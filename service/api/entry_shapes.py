@@ -45,7 +45,8 @@ class DieShape(Model):
 
 
 class CreatedData(Model):
-    """Everything that is fixed when a game is created; ``root`` is known in practice games."""
+    """Everything that is fixed when a game is created; ``root`` is known in practice games, and
+    ``turn_seconds`` stands there at a table with a clock only."""
 
     commitment: str
     throws_max: int
@@ -55,6 +56,7 @@ class CreatedData(Model):
     seats: int
     dice: dict[str, DieShape]
     root: str | None
+    turn_seconds: int | None = None
 
 
 class JoinedData(Model):
@@ -105,7 +107,8 @@ class ThrowShape(Model):
 
 class ActedData(Model):
     """An action and all that the rules made of it: `GET /v1/rulesets/{key}` tells which events are
-    whose. ``seat`` is null for what the table does by itself."""
+    whose. ``seat`` is null for what the table does by itself; when a seat's time has run out,
+    ``action`` names that seat, with the reason ``clock``."""
 
     seat: int | None
     action: dict[str, Any]

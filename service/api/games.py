@@ -1,4 +1,4 @@
-"""Games: create, list, read."""
+"""Games: create, list, read, and those that wait for the caller."""
 
 import base64
 import binascii
@@ -8,9 +8,9 @@ from typing import Final
 from fastapi import APIRouter, Request, Response
 
 from service.api import shapes, views
-from service.api.contract import CHANGE, answers, asks, parameters
+from service.api.contract import CHANGE, TOKEN, answers, asks, parameters
 from service.api.handling import GAME_ID, PAGE, caller, croupier, game_id, page, sent
-from service.api.reading import has_seen, number, query, read_model
+from service.api.reading import bearers, has_seen, number, query, read_model
 from service.errors import FieldError, InvalidInput
 from service.requests import NewGame
 from service.rules import RULESETS
@@ -52,6 +52,7 @@ async def create_game(request: Request) -> Response:
         seed_mode=asked.seed_mode,
         root=None if asked.seed is None else bytes.fromhex(asked.seed),
         start=asked.start,
+        turn_seconds=asked.turn_seconds,
     )
     asking = caller(request, None, anybody=True)
     waiting, address = request.app.state.waiting, request.app.state.gate.caller(request.scope)
@@ -87,10 +88,9 @@ async def list_games(request: Request) -> Response:
         ),
     )
     limit = number(asked, "limit", 50, PAGE)
-    found = await croupier(request).listed(wanted, _id_of(asked.pop("cursor", None)), limit + 1)
-    shown = found[:limit]
-    after = _cursor(shown[-1].game.id) if len(found) > limit else None
-    told = {"games": [views.summary_json(hosted) for hosted in shown], "next_cursor": after}
+    found = await croupier(request).listed(wanted, _id_of(asked.pop("cursor", None)), limit)
+    after = None if found.last is None else _cursor(found.last[0])
+    told = {"games": [views.summary_json(listed) for listed in found.games], "next_cursor": after}
     return page(views.as_json(told), "/v1/games", asked, "cursor", after)
 
 
@@ -150,4 +150,25 @@ async def read_game(id: str, request: Request) -> Response:
     if has_seen(request, headers["etag"]):
         return Response(status_code=304, headers=headers)
     body = views.as_json(views.game_json(hosted))
+    return Response(body, headers=headers, media_type="application/json")
+
+
+@router.get(
+    "/me/turns",
+    openapi_extra=asks(change=False, token=True),
+    responses=answers(
+        200,
+        shapes.Turns,
+        "The games that wait for one of the tokens, and for which of their seats",
+        *TOKEN,
+        "invalid_input",
+    ),
+)
+async def read_turns(request: Request) -> Response:
+    """List the games in which it is your turn: send the tokens of all your seats in one
+    `Authorization: Bearer token, token, ..`, 32 at most."""
+    query(request, ())
+    found = await croupier(request).turns(bearers(request))
+    headers = {"cache-control": "no-store", "vary": "Authorization"}
+    body = views.as_json(views.turns_json(found))
     return Response(body, headers=headers, media_type="application/json")

@@ -10,7 +10,7 @@ from fastapi import Request, Response
 
 from service.api import reading, views
 from service.croupier import Croupier
-from service.errors import GameNotFound, SeatNotFound, StaleVersion
+from service.errors import GameNotFound, SeatNotFound, StaleVersion, TurnExpired
 from service.requests import Caller
 from service.store import Answer
 
@@ -64,7 +64,7 @@ def sent(answer: Answer) -> Response:
 async def answered(
     request: Request, game_id: str, asked: Caller, answer: Awaitable[Answer]
 ) -> Response:
-    """The answer to a change; a stale caller is told what was missed."""
+    """The answer to a change; a stale caller is told what was missed, a late one the game now."""
     try:
         return sent(await answer)
     except StaleVersion as stale:
@@ -74,6 +74,9 @@ async def answered(
         stale.extras["version"] = hosted.game.version
         stale.extras["entries"] = [json.loads(line) for line in missed] if after >= 0 else []
         stale.extras["legal_actions"] = views.legal_json(hosted)
+        raise
+    except TurnExpired as expired:
+        expired.extras["game"] = views.game_json(await croupier(request).read(game_id))
         raise
 
 

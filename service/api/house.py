@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from service.api.metrics import Metrics
@@ -16,6 +16,7 @@ from service.keys import open_server_key, open_signing_keys
 from service.settings import Settings
 from service.store import HostedGame, Store
 from service.store.change import Committed
+from service.sweeper import Keeping, Sweeper, Swept
 
 _log = logging.getLogger(__name__)
 
@@ -30,9 +31,36 @@ def check(settings: Settings) -> None:
     asyncio.run(try_once())
 
 
+def export_old(settings: Settings) -> int:
+    """Exports and deletes the games that have ended ``retention_days`` ago; returns how many.
+
+    Raises BadSetting if the house can't be opened, and what keeps a record from being written.
+    """
+    swept: dict[str, int] = {}
+
+    def count(what: str, done: int) -> None:
+        swept[what] = swept.get(what, 0) + done
+
+    async def once() -> None:
+        async with _open(settings, Metrics(), count) as (_, sweeper):
+            await sweeper.retention()
+
+    asyncio.run(once())
+    return swept.get("exported", 0)
+
+
 @asynccontextmanager
 async def open_house(settings: Settings, metrics: Metrics) -> AsyncIterator[Croupier]:
     """A croupier over its open store, with all that follows a commit."""
+    async with _open(settings, metrics, metrics.swept) as (croupier, sweeper):
+        sweeper.start(1000 * settings.sweep_seconds, os.urandom)
+        yield croupier
+
+
+@asynccontextmanager
+async def _open(
+    settings: Settings, metrics: Metrics, swept: Callable[[Swept, int], None]
+) -> AsyncIterator[tuple[Croupier, Sweeper]]:
     secret = settings.server_key
     given = None if secret is None else secret.get_secret_value()
     server_key = open_server_key(settings.data_dir, given)
@@ -53,17 +81,31 @@ async def open_house(settings: Settings, metrics: Metrics) -> AsyncIterator[Crou
         )
         auditor = Auditor(store, metrics.audited)
         following.append(auditor.note)
-        croupier = Croupier(store, server_key, signing_keys, _now, os.urandom)
+        croupier = Croupier(
+            store, server_key, signing_keys, _now, os.urandom, settings.reveal_seconds
+        )
+        sweeper = Sweeper(croupier, store, _keeping(settings), _now, swept, metrics.sweep_failed)
         try:
             for game_id in await croupier.end_restored(heads.known):
                 _log.warning("game %s is behind its last known head: it has ended", game_id)
-            yield croupier
+            yield croupier, sweeper
         finally:
+            await sweeper.close()
             await croupier.close()
             await auditor.close()
             await store.close()
     finally:
         heads.close()
+
+
+def _keeping(settings: Settings) -> Keeping:
+    return Keeping(
+        waiting_days=settings.waiting_days,
+        idle_days=settings.idle_days,
+        answer_days=settings.answer_days,
+        retention_days=settings.retention_days,
+        export_dir=settings.exports,
+    )
 
 
 def _head(game: Game) -> Head:

@@ -6,6 +6,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_1_0_0
 
 from service.api.contract import answers, asks
 from service.api.reading import query
+from service.sweeper import SWEPT
 
 router = APIRouter(tags=["operations"])
 
@@ -23,6 +24,29 @@ class Metrics:
         )
         for verdict in ("passed", "failed"):
             self._audits.labels(verdict)
+
+        self._swept = Counter(
+            "cubilete_swept",
+            "What the sweeper has done: deadlines applied, idle games ended, games whose kept "
+            "answers were forgotten, games exported and deleted.",
+            ["what"],
+            registry=self.registry,
+        )
+        for what in SWEPT:
+            self._swept.labels(what)
+        self._sweep_failures = Counter(
+            "cubilete_sweep_failures",
+            "Failures of the sweeper; its log says which.",
+            registry=self.registry,
+        )
+
+    def swept(self, what: str, count: int) -> None:
+        """The sweeper has done something so many times."""
+        self._swept.labels(what).inc(count)
+
+    def sweep_failed(self) -> None:
+        """Something that the sweeper tried has failed."""
+        self._sweep_failures.inc()
 
     def audited(self, verdict: str) -> None:
         """One more game is audited."""

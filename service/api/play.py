@@ -106,6 +106,7 @@ async def void_game(id: str, request: Request) -> Response:
         "seat_not_found",
         "not_your_turn",
         "illegal_action",
+        "turn_expired",
         "game_not_started",
         "game_over",
     ),

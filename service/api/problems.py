@@ -132,6 +132,7 @@ STATUS: Final[Mapping[str, int]] = {
     "request_timeout": 408,
     "not_your_turn": 409,
     "illegal_action": 409,
+    "turn_expired": 409,
     "game_over": 409,
     "game_not_over": 409,
     "game_not_started": 409,

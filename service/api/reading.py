@@ -22,6 +22,8 @@ from service.errors import (
     InvalidInput,
     PreconditionMalformed,
     PreconditionMissing,
+    TokenMissing,
+    TokenUnknown,
     Unreadable,
 )
 from service.requests import Caller
@@ -37,6 +39,7 @@ _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _FORBIDDEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control, lone surrogate
 _VISIBLE: Final = re.compile(r"[\x21-\x7e]{1,255}")
 _BEARER: Final = re.compile(r"(?i:bearer) +(cub_(?:seat|host)_[A-Za-z0-9_-]{43})")
+_BEARERS_MOST: Final = 32
 _ETAG: Final = re.compile(r'"(0|[1-9][0-9]{0,15})"')
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 _QUALITY: Final = re.compile(r"q=[01](\.[0-9]{0,3})?")
@@ -175,6 +178,26 @@ def bearer(request: Request) -> str | None:
         return None
     match = _BEARER.fullmatch(header)
     return match[1] if match else ""
+
+
+def bearers(request: Request) -> list[str]:
+    """Several bearer tokens in one list, each with ``Bearer`` before it or only the first one.
+
+    Raises TokenMissing if there is none, TokenUnknown if one can be no token of ours, and
+    InvalidInput if there are too many.
+    """
+    header = _header(request, "authorization")
+    if header is None:
+        raise TokenMissing
+    sent = [item.strip() for item in header.split(",", _BEARERS_MOST)]
+    if len(sent) > _BEARERS_MOST:
+        limit = (("limit", _BEARERS_MOST),)
+        raise InvalidInput(FieldError("header:Authorization", "too_long", limit))
+    prefix = sent[0].partition(" ")[0]
+    tokens = [_BEARER.fullmatch(item if " " in item else f"{prefix} {item}") for item in sent]
+    if None in tokens:
+        raise TokenUnknown
+    return [token[1] for token in tokens if token is not None]
 
 
 def caller(

@@ -12,7 +12,7 @@ from service.api.handling import GAME_ID, PAGE, croupier, game_id, page
 from service.api.reading import number, prefers, query
 from service.croupier import Croupier
 from service.errors import SeriesNotFound
-from service.hosting import tally
+from service.hosting import audit_record
 from service.log import jsonl
 from service.store import HostedGame
 
@@ -111,17 +111,16 @@ async def read_audit_record(id: str, request: Request) -> Response:
     query(request, ())
     dealer = croupier(request)
     hosted = await dealer.read(game_id(id))
-    receipt, keys = dealer.receipt(hosted.game), dealer.signing_keys.public
     headers = {
         "content-disposition": f'attachment; filename="{id}.audit.json"',
         "cache-control": "no-cache",
     }
     if hosted.game.version >= _CHUNK:
-        empty = views.audit_json(hosted, [], keys, receipt)
+        empty = views.as_json(audit_record(hosted, [], dealer.signing_keys))
         parts = _record_parts(dealer, hosted, empty)
         return StreamingResponse(parts, headers=headers, media_type="application/json")
     lines = await dealer.lines(id, limit=hosted.game.version + 1)
-    body = views.audit_json(hosted, lines, keys, receipt)
+    body = views.as_json(audit_record(hosted, lines, dealer.signing_keys))
     return Response(body, headers=headers, media_type="application/json")
 
 
@@ -158,13 +157,12 @@ async def read_series(series_id: str, request: Request) -> Response:
     after, limit = min(number(asked, "after", 0), 2**31 - 1), number(asked, "limit", PAGE, PAGE)
     if not GAME_ID.fullmatch(series_id):
         raise SeriesNotFound
-    found, last = await croupier(request).series(series_id, after, limit + 1)
-    shown = found[:limit]
-    following = str(shown[-1].series.number) if len(found) > limit else None
+    found, last = await croupier(request).series(series_id, after, limit)
+    following = None if found.last is None else str(found.last[1])
     told = {
         "id": series_id,
-        "tally": tally(last),
-        "games": [views.summary_json(hosted) for hosted in shown],
+        "tally": last.tally,
+        "games": [views.summary_json(listed) for listed in found.games],
         "next_cursor": following,
     }
     return page(views.as_json(told), f"/v1/series/{series_id}", asked, "after", following)

@@ -1,4 +1,4 @@
-"""Seats: join, reveal a seed, rename, leave, replace a token."""
+"""Seats: join, reveal a seed, rename, leave, replace a token, erase a name."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -126,6 +126,29 @@ async def leave_seat(id: str, seat: str, request: Request) -> Response:
     asking = caller(request, asked.expected_version)
     left = croupier(request).leave(game_id(id), seat_number(seat), asking, views.changed)
     return await answered(request, id, asking, left)
+
+
+@router.delete(
+    "/games/{id}/seats/{seat}/name",
+    openapi_extra=asks("Step", optional=True, token=True),
+    responses=answers(
+        200,
+        shapes.Changed,
+        "The game without the name; its log is what it was",
+        *GAME_CHANGE,
+        *TOKEN,
+        "not_your_seat",
+        "game_not_found",
+        "seat_not_found",
+        "game_not_over",
+    ),
+)
+async def erase_name(id: str, seat: str, request: Request) -> Response:
+    """Erase the name of a seat once the game is over (the seat or the host)."""
+    asked = await read_model(request, shapes.Step, optional=True)
+    asking = caller(request, asked.expected_version)
+    erased = croupier(request).erase_name(game_id(id), seat_number(seat), asking, views.changed)
+    return await answered(request, id, asking, erased)
 
 
 @router.post(

@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from service.api.entry_shapes import EntryShape, Options, OutcomeShape, RulesetKey
+from service.clock import TURN_SECONDS_LEAST, TURN_SECONDS_MOST
 from service.game import SeedMode, Status
 from service.names import LONGEST, canonical_name
 from service.rules import RULESETS
@@ -48,6 +49,7 @@ Name = Annotated[
 ]
 Key = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Seat = Annotated[int, Field(ge=0, le=63)]
+TurnSeconds = Annotated[int, Field(ge=TURN_SECONDS_LEAST, le=TURN_SECONDS_MOST)]
 Version = Annotated[int, Field(ge=0, le=2**53 - 1)]
 
 
@@ -93,6 +95,10 @@ class NewGame(Model):
     seed_mode: SeedMode = "operator"
     seed: Key | None = Field(
         default=None, description="Practice games only: the root, public from the start."
+    )
+    turn_seconds: TurnSeconds | None = Field(
+        default=None,
+        description="The table's clock: for whoever takes longer it does the ruleset's default.",
     )
     start: bool = Field(default=True, description="Start as soon as every seat is taken.")
 
@@ -395,7 +401,8 @@ class SeriesShape(Model):
 
 
 class GameShape(Model):
-    """A game as it is served."""
+    """A game as it is served. ``deadline`` is when it goes on without those it waits for: at a
+    table with a clock, and while seeds are due."""
 
     id: str
     ruleset: RulesetKey
@@ -413,7 +420,8 @@ class GameShape(Model):
     series: SeriesShape
     hotseat: bool
     visibility: Literal["public", "unlisted"]
-    deadline: None
+    turn_seconds: int | None
+    deadline: str | None
     created_at: str
     updated_at: str
 
@@ -440,9 +448,11 @@ class GameSummary(Model):
     status: Status
     version: int
     players: tuple[PlayerShape, ...]
+    open_seats: int
     outcome: OutcomeShape | None
     seed_mode: SeedMode
     hotseat: bool
+    turn_seconds: int | None
     series: SeriesShape
     created_at: str
     updated_at: str
@@ -486,6 +496,20 @@ class Games(Model):
 
     games: tuple[GameSummary, ...]
     next_cursor: str | None
+
+
+class TurnShape(Model):
+    """A game that waits for the caller: for these seats, null for what a host does for the
+    table."""
+
+    game: GameShape
+    seats: tuple[int | None, ...]
+
+
+class Turns(Model):
+    """The games that wait for the caller."""
+
+    turns: tuple[TurnShape, ...]
 
 
 class LogPage(Model):
@@ -587,5 +611,7 @@ class Problem(Model):
         (), description="seats_open: the seats that are open; seeds_missing: whose seed is missing."
     )
     sealed: bool | None = Field(None, description="seeds_missing: whether the roster is closed.")
-    game: str | None = Field(None, description="rematch_exists: the id of the rematch.")
+    game: str | GameShape | None = Field(
+        None, description="rematch_exists: the id of the rematch; turn_expired: the game now."
+    )
     limit: int | None = Field(None, description="body_too_large: the most bytes that are read.")

@@ -85,6 +85,13 @@ PROBLEMS: Final[Mapping[str, tuple[Text, Text]]] = {
         Text("Jugada no permitida", "Illegal action"),
         Text("Esa jugada no se puede hacer ahora.", "This action can't be taken now."),
     ),
+    "turn_expired": (
+        Text("Se acabó el tiempo", "Time is up"),
+        Text(
+            "La jugada llegó después de su plazo: la mesa ha jugado por ese asiento.",
+            "The action came after its deadline: the table has acted for the seat.",
+        ),
+    ),
     "request_timeout": (
         Text("Petición incompleta", "Request timeout"),
         Text(

@@ -1,6 +1,6 @@
 """Games and logs as they are served: rendered once, from what is valid already."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -9,10 +9,10 @@ import orjson
 
 from service.dice import PROTOCOL
 from service.game import Game
-from service.hosting import tally
-from service.keys import Receipt, SigningKeys, key_id
-from service.requests import Done
-from service.store import Answer, HostedGame
+from service.hosting import NO_REVEAL, tally
+from service.keys import SigningKeys, key_id
+from service.requests import Done, Turn
+from service.store import Answer, HostedGame, Listed
 from service.values import hex_or_none
 
 
@@ -59,7 +59,8 @@ def game_json(hosted: HostedGame) -> dict[str, Any]:
         "series": _series(hosted),
         "hotseat": hosted.hotseat,
         "visibility": hosted.visibility,
-        "deadline": None,
+        "turn_seconds": setup.turn_seconds,
+        "deadline": None if hosted.deadline is None else moment(hosted.deadline),
         "created_at": moment(hosted.created_at),
         "updated_at": moment(game.at),
     }
@@ -74,28 +75,43 @@ def legal_json(hosted: HostedGame) -> list[dict[str, Any]]:
     return [one.to_json() for one in legal]
 
 
-def summary_json(hosted: HostedGame) -> dict[str, Any]:
+def summary_json(listed: Listed) -> dict[str, Any]:
     """A game as ``shapes.GameSummary``."""
-    game = hosted.game
+    key, version = listed.ruleset
     return {
-        "id": game.id,
-        "ruleset": {"key": game.ruleset.key, "version": game.ruleset.version},
-        "status": game.status,
-        "version": game.version,
-        "players": _players(hosted),
-        "outcome": None if game.outcome is None else game.outcome.to_json(),
-        "seed_mode": game.setup.seed_mode,
-        "hotseat": hosted.hotseat,
-        "series": _series(hosted),
-        "created_at": moment(hosted.created_at),
-        "updated_at": moment(game.at),
+        "id": listed.id,
+        "ruleset": {"key": key, "version": version},
+        "status": listed.status,
+        "version": listed.version,
+        "players": [
+            {"seat": seat, "name": name, "kind": kind}
+            for seat, (name, kind) in enumerate(listed.players)
+        ],
+        "open_seats": listed.open_seats,
+        "outcome": listed.outcome,
+        "seed_mode": listed.seed_mode,
+        "hotseat": listed.hotseat,
+        "turn_seconds": listed.turn_seconds,
+        "series": {
+            "id": listed.series_id,
+            "number": listed.series_number,
+            "tally": listed.tally,
+        },
+        "created_at": moment(listed.created_at),
+        "updated_at": moment(listed.updated_at),
     }
+
+
+def turns_json(turns: Iterable[Turn]) -> dict[str, Any]:
+    """Games that wait for the caller as ``shapes.Turns``."""
+    return {"turns": [{"game": game_json(turn.hosted), "seats": turn.seats} for turn in turns]}
 
 
 def _ended(game: Game) -> dict[str, Any] | None:
     if game.reason is None:
         return None
-    return {"reason": game.reason, "seats": game.unrevealed() if game.sealed else ()}
+    blamed = game.unrevealed() if game.reason == NO_REVEAL else ()
+    return {"reason": game.reason, "seats": blamed}
 
 
 def _dice(game: Game) -> dict[str, Any]:
@@ -155,22 +171,6 @@ def keys_json(signing_keys: SigningKeys) -> dict[str, Any]:
             for number, public in enumerate(signing_keys.public)
         ],
     }
-
-
-def audit_json(
-    hosted: HostedGame, lines: Sequence[bytes], public_keys: Sequence[bytes], receipt: Receipt
-) -> bytes:
-    """The audit record; the lines are texts in it, so that their bytes survive."""
-    return as_json(
-        {
-            "protocol": PROTOCOL,
-            "game": hosted.game.id,
-            "status": hosted.game.status,
-            "log": [line.decode() for line in lines],
-            "public_keys": [public.hex() for public in public_keys],
-            "receipt": receipt.to_json(),
-        }
-    )
 
 
 # --- answers to changes -------------------------------------------------------------------------

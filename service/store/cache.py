@@ -1,13 +1,18 @@
 """Decoded games by id, the least used dropped first. What is in it was committed."""
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, RowMapping, select
 
+from service.errors import GameFrozen
 from service.store import records, tables
 from service.store.change import HostedGame
+from service.store.listing import UNREADABLE
+
+_log = logging.getLogger(__name__)
 
 _game, _holder, _root_salt = tables.game, tables.holder, tables.root_salt
 
@@ -85,4 +90,13 @@ def read_games(connection: Connection, game_ids: Sequence[str]) -> dict[str, Hos
         select(_holder).where(_holder.c.game_id.in_(game_ids))
     ).mappings():
         holders.setdefault(one["game_id"], []).append(one)
-    return {row["id"]: records.hosted_game(row, holders.get(row["id"], [])) for row in rows}
+    return {row["id"]: _decoded(row, holders.get(row["id"], [])) for row in rows}
+
+
+def _decoded(row: RowMapping, holders: Sequence[RowMapping]) -> HostedGame:
+    """The game of its rows; raises GameFrozen if they make none."""
+    try:
+        return records.hosted_game(row, holders)
+    except UNREADABLE as fault:
+        _log.error("game %s can't be read: %s", row["id"], type(fault).__name__)
+        raise GameFrozen from fault

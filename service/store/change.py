@@ -34,8 +34,9 @@ class Series:
 class HostedGame:
     """A game with all that stands beside its log. ``salt`` leads, with the server key, to the
     root (in a practice game nothing does). ``audit`` is the verdict of the server's own audit,
-    null before there is one. ``revision`` counts the changes of the whole. ``bots`` names the bot
-    that each seat was created with (null: none), and is empty at a table without bots."""
+    null before there is one. ``reveal_by`` is when the seeds of a sealed roster are due.
+    ``revision`` counts the changes of the whole. ``bots`` names the bot that each seat was created
+    with (null: none), and is empty at a table without bots."""
 
     game: Game
     holders: tuple[Holder | None, ...]
@@ -47,6 +48,7 @@ class HostedGame:
     created_at: int
     series: Series
     audit: Literal["passed", "failed"] | None = None
+    reveal_by: int | None = None
     revision: int = 0
     bots: tuple[str | None, ...] = ()
 
@@ -59,6 +61,20 @@ class HostedGame:
             bot if player is not None and player.kind == "bot" else None
             for bot, player in zip(self.bots, self.game.players, strict=True)
         )
+
+    @property
+    def deadline(self) -> int | None:
+        """When the game goes on without those it waits for (ms UTC), if it ever does."""
+        if self.game.status == "playing":
+            return self.game.deadline
+        if self.reveal_by is None or self.game.status != "waiting" or not self.game.unrevealed():
+            return None
+        return self.reveal_by
+
+    def due(self, at: int) -> bool:
+        """Whether somebody's time has run out, and the table has to go on by itself."""
+        deadline = self.deadline
+        return deadline is not None and deadline <= at and self.audit != "failed"
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from sqlalchemy import RowMapping
 
 from service import game as games
 from service.store.change import Answer, Holder, HostedGame, Retry, Series
+
+DAY_MS: Final = 24 * 3600 * 1000
 
 
 def new_row(hosted: HostedGame) -> dict[str, Any]:
@@ -49,12 +51,20 @@ def moved_row(hosted: HostedGame) -> dict[str, Any]:
         "revision": hosted.revision,
         "version": game.version,
         "status": game.status,
-        # A seat that is kept for somebody is not open to others.
-        "open_seats": sum(hosted.holders[seat] is None for seat in game.open_seats()),
+        "open_seats": _open_seats(hosted),
+        "deadline": hosted.deadline,
+        "active_on": game.at // DAY_MS,
         "audit": hosted.audit,
         "next_game": hosted.series.next_game,
         "snapshot": _json(games.dump(game)),
     }
+
+
+def _open_seats(hosted: HostedGame) -> int:
+    """How many seats can be joined: none that is kept for somebody, none once the game is over."""
+    if hosted.game.status != "waiting":
+        return 0
+    return sum(hosted.holders[seat] is None for seat in hosted.game.open_seats())
 
 
 def _json(value: Any) -> str:
@@ -105,6 +115,7 @@ def hosted_game(row: RowMapping, holders: Sequence[RowMapping]) -> HostedGame:
             row["series_id"], row["series_number"], tuple(setup["tally"]), row["next_game"]
         ),
         audit=row["audit"],
+        reveal_by=row["deadline"] if game.status == "waiting" else None,
         revision=row["revision"],
         bots=tuple(setup.get("bots", ())),
     )

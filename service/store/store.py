@@ -1,17 +1,17 @@
 """The one way to the database for everything above."""
 
 import asyncio
+import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, Engine, Select, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from service.errors import BadSetting, Unavailable
-from service.store import migrations, tables
+from service.store import listing, migrations, tables, upkeep
 from service.store.cache import GameCache, read_games
 from service.store.change import Answer, Check, Committed, Decide, HostedGame, Job, Retry
 from service.store.committer import Committer
@@ -29,16 +29,8 @@ from service.store.revisions import Revisions
 
 _READERS: Final = 4
 _CACHED_GAMES: Final = 10_000
+_GAMES_OF_A_TOKEN: Final = 3  # the newest is not the last one if a clock went back
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class GameFilter:
-    """Which public games a list holds; null means any."""
-
-    status: str | None = None
-    ruleset: str | None = None
-    open_seats: bool | None = None
 
 
 class Store:
@@ -143,48 +135,36 @@ class Store:
         return await self._glance(query)
 
     async def listed(
-        self, wanted: GameFilter, before: str | None, limit: int
-    ) -> Sequence[HostedGame]:
+        self, wanted: listing.GameFilter, before: str | None, limit: int
+    ) -> listing.Page:
         """Public games, newest first; ``before`` is the id of the last one already seen."""
-        game = tables.game
-        query = select(game.c.id).where(game.c.visibility == "public")
-        if wanted.status is not None:
-            query = query.where(game.c.status == wanted.status)
-        if wanted.ruleset is not None:
-            query = query.where(game.c.ruleset == wanted.ruleset)
-        if wanted.open_seats is not None:
-            query = query.where((game.c.open_seats > 0) == wanted.open_seats)
-        if before is not None:
-            query = query.where(game.c.id < before)
-        return await self._in_order(query.order_by(game.c.id.desc()).limit(limit))
+        return await self._listed(listing.public(wanted, before), limit)
 
-    async def series(self, series_id: str, after: int, limit: int) -> Sequence[HostedGame]:
+    async def series(self, series_id: str, after: int, limit: int) -> listing.Page:
         """The games of a series with a number above ``after``, in order."""
-        game = tables.game
-        query = (
-            select(game.c.id)
-            .where(game.c.series_id == series_id, game.c.series_number > after)
-            .order_by(game.c.series_number)
-            .limit(limit)
-        )
-        return await self._in_order(query)
+        return await self._listed(listing.of_series(series_id, after), limit)
 
-    async def last_of_series(self, series_id: str) -> HostedGame | None:
-        """The newest game of a series, or None if there is no such series."""
-        game = tables.game
-        query = (
-            select(game.c.id)
-            .where(game.c.series_id == series_id)
-            .order_by(game.c.series_number.desc())
-            .limit(1)
-        )
-        return next(iter(await self._in_order(query)), None)
+    async def last_of_series(self, series_id: str) -> listing.Page:
+        """The newest game of a series; nothing at all if there is no such series."""
+        return await self._listed(listing.last_of_series(series_id), 1)
 
-    async def _in_order(self, query: Select[tuple[str]]) -> Sequence[HostedGame]:
-        def read(connection: Connection) -> Sequence[HostedGame]:
-            ids = [row.id for row in connection.execute(query)]
-            found = read_games(connection, ids)
-            return [found[game_id] for game_id in ids]
+    async def _listed(self, query: Select[Any], limit: int) -> listing.Page:
+        page = await self._read(lambda connection: listing.read_page(connection, query, limit))
+        if page.unreadable:
+            with contextlib.suppress(Unavailable):  # the list is good without them
+                await self.freeze(page.unreadable)
+        return page
+
+    async def games_of(self, token_hashes: Sequence[bytes]) -> Sequence[str]:
+        """Ids of the newest games that these tokens belong to, in order; a token that belongs to
+        none adds nothing."""
+
+        def read(connection: Connection) -> Sequence[str]:
+            found: set[str] = set()
+            for token_hash in token_hashes:
+                for query in upkeep.games_of(token_hash, _GAMES_OF_A_TOKEN):
+                    found.update(connection.execute(query).scalars())
+            return sorted(found)
 
         return await self._read(read)
 
@@ -208,6 +188,60 @@ class Store:
         return await self._read(
             lambda connection: {row.id: row.version for row in connection.execute(query)}
         )
+
+    # -- games that nobody asks for ----------------------------------------------------------------
+
+    async def due(self, at: int, after: tuple[int, str], limit: int) -> Sequence[tuple[int, str]]:
+        """Deadline and id of games whose deadline has passed, in order, above ``after``."""
+        return await self._pairs(upkeep.due(at, after, limit))
+
+    async def idle(
+        self, status: str, before: int, after: tuple[int, str], limit: int
+    ) -> Sequence[tuple[int, str]]:
+        """Day (counted from 1970) and id of games without a deadline that last moved before a
+        day, in order, above ``after``."""
+        return await self._pairs(upkeep.idle(status, before, after, limit))
+
+    async def old(
+        self, status: str, before: int, after: tuple[int, str], limit: int
+    ) -> Sequence[tuple[int, str]]:
+        """The same of games that have ended and may be deleted."""
+        return await self._pairs(upkeep.old(status, before, after, limit))
+
+    async def _pairs(self, query: Select[Any]) -> Sequence[tuple[int, str]]:
+        return await self._in_thread(
+            self._reader,
+            lambda connection: [(first, game_id) for first, game_id in connection.execute(query)],
+        )
+
+    async def purge_answers(self, days: tuple[int, int], limit: int) -> int:
+        """Forgets the kept answers of at most ``limit`` games that ended on a day from the first
+        up to, not with, the second; returns of how many games."""
+        ids = await self._glance(upkeep.with_answers(days, limit))
+        if ids:
+            await self.forget_answers(ids)
+        return len(ids)
+
+    async def forget_answers(self, game_ids: Sequence[str]) -> None:
+        """Deletes every kept answer of these games: a retry is no longer recognised."""
+        await self._written(lambda connection: upkeep.forget_answers(connection, game_ids))
+
+    async def freeze(self, game_ids: Sequence[str]) -> None:
+        """Nothing more happens in these games until an operator has looked."""
+        await self._written(lambda connection: upkeep.freeze(connection, game_ids))
+        self._cache.drop(game_ids)
+
+    async def remove(self, hosted: HostedGame) -> bool:
+        """Deletes a game with all that belongs to it; not if it has moved meanwhile."""
+        game_id = hosted.game.id
+        removed = await self._written(
+            lambda connection: upkeep.remove(connection, game_id, hosted.revision)
+        )
+        self._cache.drop([game_id])
+        return removed
+
+    async def _written(self, work: Callable[[Connection], T]) -> T:
+        return await self._in_thread(writing(self._engine), work)
 
     async def ready(self) -> None:
         """Raises Unavailable unless the database would take a write now."""

@@ -27,10 +27,14 @@ metadata = MetaData(
 )
 
 _UNAUDITED = text("status = 'finished' AND audit IS NULL")
+_TIMED = text("deadline IS NOT NULL")
+_JOINABLE = text("open_seats > 0")
 
 # `setup` holds what never changes of a game, `snapshot` the game after its entry `version`; the
 # columns beside them repeat what is searched for. `commitment` is null for practice games, whose
-# roots are no secret.
+# roots are no secret. `deadline` is when the game goes on without those it waits for (ms UTC);
+# `active_on` is the day of its last entry, counted from 1970: no finer, because an index that
+# changes with every action makes every action dearer.
 game = Table(
     "game",
     metadata,
@@ -46,11 +50,24 @@ game = Table(
     Column("series_number", Integer, nullable=False),
     Column("host_hash", LargeBinary(32), nullable=False),
     Column("audit", String(8)),
+    Column("deadline", BigInteger),
+    Column("active_on", Integer, nullable=False, server_default="0"),
     Column("next_game", String(64)),
     Column("setup", Text, nullable=False),
     Column("snapshot", Text, nullable=False),
     UniqueConstraint("series_id", "series_number"),
-    Index("ix_game_listing", "visibility", "status", "ruleset", "id"),
+    Index("ix_game_listing", "visibility", "id"),
+    Index("ix_game_status", "visibility", "status", "id"),
+    Index(
+        "ix_game_joinable",
+        "visibility",
+        "id",
+        sqlite_where=_JOINABLE,
+        postgresql_where=_JOINABLE,
+    ),
+    Index("ix_game_deadline", "deadline", "id", sqlite_where=_TIMED, postgresql_where=_TIMED),
+    Index("ix_game_activity", "status", "active_on", "id"),
+    Index("ix_game_host_hash", "host_hash", "id"),
     Index("ix_game_unaudited", "id", sqlite_where=_UNAUDITED, postgresql_where=_UNAUDITED),
 )
 
@@ -72,6 +89,7 @@ holder = Table(
     Column("name", String(160)),
     Column("salt", LargeBinary(32), nullable=False),
     Column("token_hash", LargeBinary(32)),
+    Index("ix_holder_token_hash", "token_hash", "game_id"),
 )
 
 # With the server key, which is not in the database, the salt leads to the root of the game.
