@@ -6,6 +6,19 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
+from service.errors import BadSetting
+
+
+def open_directory(directory: Path) -> None:
+    """Makes the directory for records; raises BadSetting if nothing can be written there."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    except OSError as error:
+        raise BadSetting(f"CUBILETE_EXPORT_DIR: {error.strerror}") from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise BadSetting("CUBILETE_EXPORT_DIR: nothing can be written there")
+
 
 def path_of(directory: Path, day: str, game_id: str) -> Path:
     """Where the record of a game that ended on a day (``YYYY-MM-DD``) lies."""

@@ -56,8 +56,10 @@ def waited_for(hosted: HostedGame, tokens: Sequence[str]) -> tuple[int | None, .
     for token in tokens:
         with contextlib.suppress(TokenUnknown):
             roles.add(role_of(hosted, token))
+    everybody = hosted.hotseat and HOST in roles
+    bots = hosted.seated_bots
     seats: list[int | None] = [
-        seat for seat in hosted.game.to_act() if seat in roles or (hosted.hotseat and HOST in roles)
+        seat for seat in hosted.game.to_act() if seat in roles or (everybody and bots[seat] is None)
     ]
     if HOST in roles and any(legal.seat is None for legal in hosted.game.legal()):
         seats.append(None)

@@ -23,13 +23,6 @@ def _now() -> int:
         return time.time_ns() // 1_000_000
 
 
-def set_clock(data_dir: Path, at: int) -> None:
-    """The time from now on, whole at every moment."""
-    draft = data_dir / "now.draft"
-    draft.write_text(str(at), "ascii")
-    draft.replace(clock_file(data_dir))
-
-
 # Every worker imports this module anew, under another name.
 setattr(house, "_now", _now)  # noqa: B010
 

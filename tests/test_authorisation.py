@@ -73,6 +73,12 @@ CHANGES = {
     "seal_game": (sealed, "/seal", None, {**HOSTS, "hot-seat host": DONE}),
     "start_game": (ready, "/start", None, {**HOSTS, "hot-seat host": DONE}),
     "void_game": (table_of_three, "/void", None, {**HOSTS, "hot-seat host": DONE}),
+    "erase_name": (
+        over,
+        "/seats/0/name",
+        None,
+        {**SEATS, "host": DONE, "hot-seat host": DONE},
+    ),
     "rematch_game": (over, "/rematch", None, {**HOSTS, "hot-seat host": DONE}),
     "act": (
         playing,
@@ -99,6 +105,8 @@ READS = {
     "read_public_keys": "/.well-known/fair-dice.json",
     "read_problem": "/problems/not_found",
 }
+# Who asks for what is theirs.
+OWN = {"read_turns": "/v1/me/turns"}
 METHODS = {
     operation["operationId"]: method.upper()
     for path in contract_check.document()["paths"].values()
@@ -125,7 +133,7 @@ def strangers(server):
 
 
 def test_every_operation_is_in_one_of_the_tables():
-    assert {*CHANGES, *OPEN_CHANGES, *READS} == METHODS.keys()
+    assert {*CHANGES, *OPEN_CHANGES, *READS, *OWN} == METHODS.keys()
 
 
 def test_every_table_says_what_each_token_leads_to():
@@ -176,6 +184,17 @@ def test_whatever_can_be_read_is_read_with_any_token_or_none(api, strangers, ope
     assert {answer.status_code for answer in answers} == {200}
 
 
+@pytest.mark.parametrize("path", OWN.values(), ids=OWN.keys())
+def test_what_is_ones_own_is_told_to_whom_it_belongs(api, path):
+    table = playing(api)
+    expected = {None: NO_TOKEN, UNKNOWN: NOT_KNOWN}
+    for token, code in expected.items():
+        answer = api.get(path, headers=bearer(token))
+        assert (answer.status_code, answer.json()["code"]) == (401, code)
+    for token in (table.tokens[0], table.host):
+        assert api.get(path, headers=bearer(token)).status_code == 200
+
+
 @pytest.mark.parametrize("operation", OPEN_CHANGES.keys())
 def test_what_needs_no_token_takes_any(api, strangers, operation):
     body = {"create_game": new_game(), "check_record": {"log": []}}[operation]
@@ -184,12 +203,12 @@ def test_what_needs_no_token_takes_any(api, strangers, operation):
         assert answer.is_success, answer.text
 
 
-@pytest.mark.parametrize("operation", [*READS, *OPEN_CHANGES, *CHANGES])
+@pytest.mark.parametrize("operation", [*READS, *OWN, *OPEN_CHANGES, *CHANGES])
 def test_no_operation_takes_a_query_that_it_does_not_know(api, operation):
     """A token in an address would stand in logs and histories."""
     table = create(api)
     below = {name: f"{table.path}{path}" for name, (_, path, _, _) in CHANGES.items()}
-    path = (READS | OPEN_CHANGES | below)[operation].format(game=table.id)
+    path = (READS | OWN | OPEN_CHANGES | below)[operation].format(game=table.id)
     answer = api.request(METHODS[operation], path, params={"token": table.host})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"] == "query:"

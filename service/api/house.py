@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from service.api.metrics import Metrics
 from service.auditor import Auditor
 from service.croupier import Croupier
+from service.export import open_directory
 from service.game import Game
 from service.heads import Head, HeadFile
 from service.keys import open_server_key, open_signing_keys
@@ -65,6 +66,8 @@ async def _open(
     given = None if secret is None else secret.get_secret_value()
     server_key = open_server_key(settings.data_dir, given)
     signing_keys = open_signing_keys(settings.data_dir)
+    if settings.export_dir is not None or settings.retention_days is not None:
+        open_directory(settings.exports)
     heads = HeadFile(settings.data_dir, settings.sync_heads)
     following: list[Committed] = [lambda games: heads.append(_head(one.game) for one in games)]
 
