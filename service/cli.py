@@ -134,6 +134,8 @@ def _run(settings: Settings, application: Any) -> None:
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=10,
+        # A worker that starts on a busy machine is not dead yet.
+        timeout_worker_healthcheck=30,
     )
 
 

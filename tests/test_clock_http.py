@@ -16,7 +16,7 @@ from tests.shifted_server import ShiftedServer, wait_for
 TURN_S = 30
 MS = TURN_S * 1000
 AT_ONCE = {"starter": "seat", "target": 1000}
-ROUNDS = 40
+ROUNDS = 24
 
 
 @pytest.fixture(scope="module")

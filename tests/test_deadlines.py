@@ -12,7 +12,7 @@ from service.dice import client_commit
 from service.errors import GameOver, NotYourTurn, TurnExpired
 from service.replay import audit
 from service.requests import Caller, Joining, NewGame
-from tests.hosted import AT, run
+from tests.hosted import AT, run, stored
 from tests.postgres import DATABASES, POSTGRESQL, migrated_url
 from tests.timed import TURN_S, House, house
 
@@ -102,9 +102,9 @@ def test_of_many_that_notice_at_once_one_acts(url, tmp_path):
             for _ in range(ROUNDS // 4):
                 game = await one.create()
                 one.now += MS
-                asked = [one.croupier.settle(game.id, one.now) for _ in range(8)]
-                asked += [one.croupier.read(game.id) for _ in range(8)]
-                await asyncio.gather(*asked, one.sweeper.deadlines())
+                settling = [one.croupier.settle(game.id, one.now) for _ in range(8)]
+                reading = [one.croupier.read(game.id) for _ in range(8)]
+                await asyncio.gather(*settling, *reading, one.sweeper.deadlines())
                 assert len(await game.late()) == 1
 
     run(story())
@@ -178,6 +178,7 @@ def test_after_three_absences_the_other_wins(url, tmp_path):
                 one.now += MS
                 await one.sweeper.deadlines()
             hosted = await game.stored()
+            assert hosted.game.outcome is not None
             assert hosted.game.outcome.reason == "last_seat"
             assert (await game.late())[-1][0] == "resign"
             assert hosted.deadline is None
@@ -195,7 +196,9 @@ def test_a_rematch_keeps_the_clock(url, tmp_path):
             host = Caller(game.told["tokens"]["host"])
             answer = await one.croupier.rematch(game.id, None, host, views.rematched)
             assert b'"turn_seconds":30' in answer.body
-            hosted = await one.croupier.read((await game.stored()).series.next_game)
+            following = (await game.stored()).series.next_game
+            assert following is not None
+            hosted = await one.croupier.read(following)
             assert hosted.game.deadline == one.now + MS
 
     run(story())
@@ -231,7 +234,7 @@ def test_seeds_kept_back_void_the_game_and_name_the_seats(url, tmp_path):
             assert (hosted.game.status, hosted.game.reason) == ("void", "no_reveal")
             assert hosted.game.unrevealed() == (0,)
             await one.sweeper.deadlines()
-            other = await one.store.game(swept[0])
+            other = await stored(one.store, swept[0])
             assert (other.game.status, other.game.reason) == ("void", "no_reveal")
 
     run(story())

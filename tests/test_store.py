@@ -10,7 +10,17 @@ from sqlalchemy import select
 from service.errors import CubileteError, KeyReused, NotYourSeat, StaleVersion, Unavailable
 from service.log import parse
 from service.replay import audit, replay
-from service.store import Answer, Change, GameFilter, HostedGame, Retry, Store, Write
+from service.store import (
+    Answer,
+    Change,
+    GameFilter,
+    HostedGame,
+    Retry,
+    Store,
+    Write,
+    records,
+    statements,
+)
 from service.store.tables import game
 from tests.hosted import (
     AT,
@@ -407,3 +417,8 @@ def test_a_snapshot_holds_neither_name_nor_salt(database_url):
             assert made.start.hosted.salt.hex() not in stored
 
     run(story())
+
+
+def test_every_column_that_moves_is_written():
+    hosted = table().start.hosted
+    assert set(records.moved_row(hosted)) == set(statements.MOVED)

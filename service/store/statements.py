@@ -38,6 +38,8 @@ MOVED: Final = (
     "version",
     "status",
     "open_seats",
+    "deadline",
+    "active_on",
     "audit",
     "next_game",
     "snapshot",
