@@ -23,6 +23,7 @@ from service.croupier import Croupier
 from service.errors import CubileteError, GameFrozen, GameNotFound, Unavailable
 from service.hosting import audit_record
 from service.keys import Entropy
+from service.server_time import ServerTime
 from service.store import DAY_MS, Store
 
 Swept: TypeAlias = Literal["deadline", "idle", "answers", "exported"]
@@ -61,14 +62,15 @@ class Sweeper:
         croupier: Croupier,
         store: Store,
         keeping: Keeping,
-        now: Callable[[], int],
+        clock: ServerTime,
         count: Callable[[Swept, int], None] = lambda _, __: None,
         failed: Callable[[], None] = lambda: None,
     ) -> None:
         self._croupier = croupier
         self._store = store
         self._keeping = keeping
-        self._now = now
+        self._clock = clock
+        self._now = clock.now
         self._count = count
         self._failed = failed
         self._answers_from = 0
@@ -94,6 +96,7 @@ class Sweeper:
 
     async def sweep(self, chores: bool = True) -> None:
         """One round; ``chores`` is what can wait. Whatever fails is logged, and comes again."""
+        await self._tried(self._keep_time)
         await self._tried(self.deadlines)
         if chores:
             for chore in (self.idle, self.answers, self.retention):
@@ -108,6 +111,9 @@ class Sweeper:
         except Exception:
             self._failed()
             _log.exception("the sweep breaks off")
+
+    async def _keep_time(self) -> None:
+        await self._clock.keep_to(self._store.time)
 
     # -- what it does ----------------------------------------------------------------------------
 

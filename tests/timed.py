@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from service.croupier import Croupier
 from service.log import parse
 from service.requests import Caller, NewGame
 from service.rules.base import Action
+from service.server_time import ServerTime
 from service.store import HostedGame, Store
 from service.sweeper import Keeping, Sweeper, Swept
 from tests.hosted import AT, opened
@@ -22,6 +23,13 @@ from tests.played import action
 TURN_S = 30
 SEATED = {"starter": "seat"}
 DAY_MS = 24 * 3600 * 1000
+
+
+class _Set(ServerTime):
+    """A clock that a test sets: it heeds no database."""
+
+    async def keep_to(self, ask: Callable[[], Awaitable[int | None]]) -> None:
+        pass
 
 
 @dataclass
@@ -42,9 +50,8 @@ class House:
             self.store, server_key, signing, lambda: self.now, os.urandom, reveal_seconds=60
         )
         keeping = self.keeping or Keeping(7, 30, 30, None, self.directory / "exported")
-        self.sweeper = Sweeper(
-            self.croupier, self.store, keeping, lambda: self.now, self._count, self._failed
-        )
+        clock = _Set(lambda: self.now, lambda: self.now)
+        self.sweeper = Sweeper(self.croupier, self.store, keeping, clock, self._count, self._failed)
 
     def _count(self, what: Swept, count: int) -> None:
         self.swept[what] = self.swept.get(what, 0) + count

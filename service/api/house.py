@@ -14,6 +14,7 @@ from service.export import open_directory
 from service.game import Game
 from service.heads import Head, HeadFile
 from service.keys import open_server_key, open_signing_keys
+from service.server_time import ServerTime
 from service.settings import Settings
 from service.store import HostedGame, Store
 from service.store.change import Committed
@@ -84,10 +85,12 @@ async def _open(
         )
         auditor = Auditor(store, metrics.audited)
         following.append(auditor.note)
+        clock = ServerTime(_wall, _steady)
+        await clock.keep_to(store.time)
         croupier = Croupier(
-            store, server_key, signing_keys, _now, os.urandom, settings.reveal_seconds
+            store, server_key, signing_keys, clock.now, os.urandom, settings.reveal_seconds
         )
-        sweeper = Sweeper(croupier, store, _keeping(settings), _now, swept, metrics.sweep_failed)
+        sweeper = Sweeper(croupier, store, _keeping(settings), clock, swept, metrics.sweep_failed)
         try:
             for game_id in await croupier.end_restored(heads.known):
                 _log.warning("game %s is behind its last known head: it has ended", game_id)
@@ -115,5 +118,9 @@ def _head(game: Game) -> Head:
     return Head(game.id, game.version, game.head)
 
 
-def _now() -> int:
+def _wall() -> int:
     return time.time_ns() // 1_000_000
+
+
+def _steady() -> int:
+    return time.monotonic_ns() // 1_000_000

@@ -189,6 +189,13 @@ class Store:
             lambda connection: {row.id: row.version for row in connection.execute(query)}
         )
 
+    async def time(self) -> int | None:
+        """The time of the database (ms UTC), null where it is this process's own anyway."""
+        if is_sqlite(self._engine):
+            return None
+        (told,) = await self._glance(select(upkeep.DATABASE_TIME))
+        return told
+
     # -- games that nobody asks for ----------------------------------------------------------------
 
     async def due(self, at: int, after: tuple[int, str], limit: int) -> Sequence[tuple[int, str]]:

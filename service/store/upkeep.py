@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
+    BigInteger,
     Connection,
     Select,
     delete,
     exists,
+    literal_column,
     or_,
     select,
     tuple_,
@@ -16,6 +18,9 @@ from sqlalchemy import (
 
 from service.store import tables
 
+DATABASE_TIME: Final = literal_column(
+    "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)", BigInteger
+)
 _game: Final = tables.game
 _ENDED: Final = ("finished", "abandoned", "void")
 _WELL: Final = or_(_game.c.audit.is_(None), _game.c.audit != "failed")
