@@ -17,6 +17,8 @@ End: TypeAlias = Literal["finished", "abandoned", "void", "incomplete"]
 
 _ENDS: Final[tuple[End, ...]] = ("finished",) * 16 + ("abandoned",) * 2 + ("void", "incomplete")
 _RESIGNS: Final = 0.005  # of the moves
+_TIMED: Final = 0.25  # of the games
+_LATE: Final = 0.05  # of the moves at a table with a clock
 _MOVES_MOST: Final = 5_000
 _NAMES: Final = ("Ana", "Íñigo", "Zoë", "小明", "Bea 🎲")
 _ID: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -49,7 +51,10 @@ class _Odd(Played):
             if self.game.status != "playing":
                 return
             resigning = self.resigning()
-            if resigning and self.random.random() < _RESIGNS:
+            deadline = self.game.deadline
+            if deadline and (self.at >= deadline or self.random.random() < _LATE):
+                self.wait()
+            elif resigning and self.random.random() < _RESIGNS:
                 self.act(one_of(self.random, resigning), action("resign"))
             else:
                 self.move()
@@ -65,7 +70,11 @@ def random_game(number: int, seed: int) -> tuple[str, SeedMode, bytes]:
     seats, options = table(ruleset, random)
     end = one_of(random, _ENDS)
     name = f"{number}" + "".join(one_of(random, _ID) for _ in range(random.randrange(50)))
-    played = cast(_Odd, _Odd.created(name, ruleset, seats, options, mode, random))
+    turn_seconds = random.randrange(5, 604_801) if random.random() < _TIMED else None
+    played = cast(
+        _Odd,
+        _Odd.created(name, ruleset, seats, options, mode, random, turn_seconds=turn_seconds),
+    )
     played.seat_all()
     if end == "void":
         played.take(steps.void(played.game, played.chain, played.at, "host"))
