@@ -188,6 +188,42 @@ def test_after_three_absences_the_other_wins(url, tmp_path):
     run(story())
 
 
+def test_after_the_clock_the_bots_play_on_and_are_never_late(url, tmp_path):
+    async def story():
+        async with house(url, tmp_path) as one:
+            game = await one.create(names=("Ana", None), bots=(None, "hold_20"))
+            while (await game.stored()).game.status == "playing":
+                one.now += MS
+                await one.sweeper.deadlines()
+                assert (await game.stored()).game.to_act() in ((0,), ())  # never the bot's seat
+            late = await game.late()
+            assert late[-1] == ("resign", 0)
+            assert {seat for _, seat in late} == {0}
+            lines = await one.store.lines(game.id)
+            assert b'"seat":1,"throws"' in b"".join(lines)
+            assert audit(lines) == (await game.stored()).game
+
+    run(story())
+
+
+def test_in_a_duel_with_a_bot_the_absent_person_alone_misses_choices(url, tmp_path):
+    async def story():
+        async with house(url, tmp_path) as one:
+            options = {"format": {"first_to_win": 9}, "free_formats": True}
+            game = await one.create(
+                "dice-duel", options=options, names=("Ana", None), bots=(None, "best_mask")
+            )
+            while (await game.stored()).game.status == "playing":
+                one.now += MS
+                await one.sweeper.deadlines()
+            late = await game.late()
+            assert late[-1] == ("resign", 0)
+            assert {seat for _, seat in late} <= {0, None}
+            assert audit(await one.store.lines(game.id)) == (await game.stored()).game
+
+    run(story())
+
+
 def test_a_rematch_keeps_the_clock(url, tmp_path):
     async def story():
         async with house(url, tmp_path) as one:
