@@ -512,7 +512,8 @@ class Croupier:
             for game_id, version in versions.items():
                 if version < known[game_id].seq:
                     with contextlib.suppress(GameOver):  # another process was first
-                        await self._change(game_id, require_game, self._ending(at), Caller())
+                        # Whatever is due: a throw that was made before must not fall otherwise.
+                        await self._by_itself(game_id, self._ending(at))
                         ended.append(game_id)
         return ended
 

@@ -10,6 +10,7 @@ import pytest
 from service.api import views
 from service.dice import client_commit
 from service.errors import GameOver, NotYourTurn, TurnExpired
+from service.heads import Head
 from service.replay import audit
 from service.requests import Caller, Joining, NewGame
 from tests.hosted import AT, run, stored
@@ -220,6 +221,22 @@ def test_in_a_duel_with_a_bot_the_absent_person_alone_misses_choices(url, tmp_pa
             assert late[-1] == ("resign", 0)
             assert {seat for _, seat in late} <= {0, None}
             assert audit(await one.store.lines(game.id)) == (await game.stored()).game
+
+    run(story())
+
+
+def test_a_game_from_a_backup_ends_before_its_clock_throws_again(url, tmp_path):
+    async def story():
+        async with house(url, tmp_path) as one:
+            game = await one.create()
+            before = (await game.stored()).game
+            one.now += MS
+            known = {game.id: Head(game.id, before.version + 1, bytes(32))}
+            assert await one.croupier.end_restored(known) == [game.id]
+            hosted = await game.stored()
+            assert (hosted.game.status, hosted.game.reason) == ("abandoned", "restored")
+            assert hosted.game.version == before.version + 1
+            assert await game.late() == []
 
     run(story())
 
