@@ -1,0 +1,1 @@
+"""Faults on purpose: does anything acknowledged get lost, doubled or other dice?"""
