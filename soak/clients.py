@@ -7,7 +7,7 @@ and ask again with the same key whenever no answer has come.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final
@@ -29,10 +29,9 @@ from service.errors import (
 )
 from service.game import SeedMode
 from service.requests import Caller, Joining, NewGame
-from service.rules.base import Action
 from service.store import Answer, Retry
 from soak.auditing import Told
-from tests.drawn_options import one_of
+from tests.drawn_options import Json, below, one_of
 from tests.played import Rules, action, secret
 
 _RENDERED: Final = {
@@ -41,8 +40,25 @@ _RENDERED: Final = {
     "rotate": views.renewed,
     "rematch": views.rematched,
 }
-_OVER: Final = ("finished", "abandoned", "void")
+OVER: Final = ("finished", "abandoned", "void")
+RESIGNS: Final = 0.01  # of the moves
 _STALE: Final = (StaleVersion, GameOver)
+
+
+def drawn_move(legal: Sequence[Mapping[str, Any]], random: Random) -> tuple[int | None, Json]:
+    """Any action that an answer lists as legal, with its seat, as JSON; now and then the seat
+    resigns instead."""
+    hold = [one for one in legal if one["kind"] == "hold"]
+    other = [one for one in legal if one["kind"] != "hold"]
+    one = one_of(random, hold if hold and (not other or random.random() < 0.5) else other)
+    drawn: Json = {"kind": one["kind"]}
+    if "min" in one:
+        amounts = (one["min"], one["max"], one["min"] + below(random, one["max"] - one["min"] + 1))
+        drawn["amount"] = one_of(random, amounts)
+    if "dice" in one:
+        drawn["mask"] = [random.random() < 0.5 for _ in range(one["dice"])]
+    resigns = one["seat"] is not None and random.random() < RESIGNS
+    return one["seat"], {"kind": "resign"} if resigns else drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +121,7 @@ class Clients:
         return self.game is not None and self._ended() and not self.again and not due
 
     def _ended(self) -> bool:
-        return self.game is not None and self.game["status"] in _OVER
+        return self.game is not None and self.game["status"] in OVER
 
     # -- asking ----------------------------------------------------------------------------------
 
@@ -189,27 +205,10 @@ class Clients:
     def _move(self) -> Asked:
         assert self.game is not None
         version: int = self.game["version"]
-        resigns = self.random.random() < 0.01
-        legal = self.game["legal_actions"]
-        hold = [one for one in legal if one["kind"] == "hold"]
-        other = [one for one in legal if one["kind"] != "hold"]
-        chosen = hold if hold and (not other or self.random.random() < 0.5) else other
-        one = one_of(self.random, chosen)
-        token = self.host if one["seat"] is None else self.tokens[one["seat"]]
-        asked = action("resign") if resigns and one["seat"] is not None else self._filled(one)
-        arguments = (self.id, None, asked)
+        seat, chosen = drawn_move(self.game["legal_actions"], self.random)
+        token = self.host if seat is None else self.tokens[seat]
+        arguments = (self.id, None, action(**chosen))
         return self._ask("act", token, *arguments, version=version, refusals=_STALE)
-
-    def _filled(self, legal: dict[str, Any]) -> Action:
-        """A legal action with parameters within its bounds."""
-        if "min" in legal:
-            spread = int(self.random.random() * (legal["max"] - legal["min"] + 1))
-            amounts = (legal["min"], legal["max"], legal["min"] + spread)
-            return action(legal["kind"], amount=one_of(self.random, amounts))
-        if "dice" in legal:
-            mask = [self.random.random() < 0.5 for _ in range(legal["dice"])]
-            return action(legal["kind"], mask=mask)
-        return action(legal["kind"])
 
     def _renewal(self) -> Asked:
         seat = one_of(self.random, sorted(self.tokens))

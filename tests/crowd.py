@@ -43,6 +43,19 @@ class Answered:
         return str(self.json().get("code", "done"))
 
 
+async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: Asked) -> Answered:
+    """Asks over an open connection, which stays open."""
+    writer.write(asked.wire())
+    head = await reader.readuntil(b"\r\n\r\n")
+    status, *lines = head.decode("latin-1").split("\r\n")
+    headers = {
+        name.lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in lines if line)
+    }
+    content = await reader.readexactly(int(headers["content-length"]))
+    return Answered(int(status.split()[1]), headers, content)
+
+
 class Crowd:
     """Use it as an asynchronous context."""
 
@@ -63,16 +76,7 @@ class Crowd:
 
     async def ask(self, place: int, asked: Asked) -> Answered:
         """One of the crowd asks."""
-        reader, writer = self._lines[place]
-        writer.write(asked.wire())
-        head = await reader.readuntil(b"\r\n\r\n")
-        status, *lines = head.decode("latin-1").split("\r\n")
-        headers = {
-            name.lower(): value.strip()
-            for name, _, value in (line.partition(":") for line in lines if line)
-        }
-        content = await reader.readexactly(int(headers["content-length"]))
-        return Answered(int(status.split()[1]), headers, content)
+        return await ask(*self._lines[place], asked)
 
     async def ask_at_once(self, asked: Sequence[Asked]) -> list[Answered]:
         """All ask before anybody has heard an answer."""

@@ -9,28 +9,34 @@ from sqlalchemy.engine.default import DefaultDialect
 
 from service.cli import main
 
-_DATA_DIR = Path(os.environ.get("CUBILETE_DATA_DIR", "data"))
 _commit = DefaultDialect.do_commit
 
 
-def request_file(when: str, data_dir: Path = _DATA_DIR) -> Path:
+def request_file(when: str, data_dir: Path) -> Path:
     """The file that asks; it is removed by the death that it asked for."""
     return data_dir / f"die-{when}-commit"
 
 
-def _die(when: str) -> None:
-    asked = request_file(when)
-    if threading.current_thread().name == "committer" and asked.exists():
-        asked.unlink()
+def become_mortal(data_dir: Path) -> None:
+    """From now on this process dies when a file in its data directory asks for it."""
+
+    def die(when: str) -> None:
+        if threading.current_thread().name != "committer":
+            return
+        try:
+            request_file(when, data_dir).unlink()
+        except FileNotFoundError:  # nobody asks, or another process was first
+            return
         os._exit(9)
 
+    def mortal_commit(self: DefaultDialect, connection: Any) -> None:
+        die("before")
+        _commit(self, connection)
+        die("after")
 
-def _mortal_commit(self: DefaultDialect, connection: Any) -> None:
-    _die("before")
-    _commit(self, connection)
-    _die("after")
+    setattr(DefaultDialect, "do_commit", mortal_commit)  # noqa: B010
 
 
 if __name__ == "__main__":
-    setattr(DefaultDialect, "do_commit", _mortal_commit)  # noqa: B010
+    become_mortal(Path(os.environ["CUBILETE_DATA_DIR"]))
     main()
