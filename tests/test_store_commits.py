@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.errors import Unavailable
+from service.errors import StaleVersion, Unavailable
 from service.log import parse
-from service.store import Answer, Store, tables
+from service.store import Answer, Retry, Store, tables
 from tests.hosted import (
     AT,
     anybody,
@@ -24,6 +24,7 @@ from tests.hosted import (
     retry,
     roll,
     run,
+    seqs,
     stored,
     table,
 )
@@ -125,14 +126,51 @@ def test_a_game_that_moved_on_since_does_not_hide_a_commit_that_was_cut_off(wire
     run(story())
 
 
-def roll_elsewhere(url: str, made: Any) -> None:
+def test_the_same_action_of_another_request_is_not_taken_for_ones_own(postgresql_url):
+    """Two keys, one line: the one whose COMMIT never came has not acted."""
+
+    async def story():
+        async with opened(postgresql_url) as store:
+            made = await created(store)
+            seen = made.start.hosted.game.version
+            act = made.roll(version=seen)
+            with commits_lost(store, then=lambda: roll_elsewhere(postgresql_url, made, retry())):
+                with pytest.raises(StaleVersion):
+                    await store.change(made.id, anybody, act, retry())
+            assert await seqs(store, made.id) == list(range(seen + 2))
+
+    run(story())
+
+
+def roll_elsewhere(url: str, made: Any, key: Retry | None = None) -> None:
     async def story() -> None:
         async with opened(url) as store:
-            await roll(store, made)
+            await store.change(made.id, anybody, made.roll(), key)
 
     thread = threading.Thread(target=lambda: asyncio.run(story()))
     thread.start()
     thread.join()
+
+
+@contextmanager
+def commits_lost(store: Store, then: Any) -> Iterator[None]:
+    """The connection is lost before the store's next COMMIT reaches the database."""
+    dialect: Any = store._engine.dialect
+    commit = dialect.do_commit
+    error = dialect.dbapi.OperationalError("server closed the connection unexpectedly")
+
+    def lose(connection: Any) -> None:
+        if threading.current_thread().name != "committer" or dialect.do_commit is commit:
+            commit(connection)
+            return
+        dialect.do_commit = commit
+        connection.close()
+        then()
+        raise error
+
+    dialect.do_commit = lose
+    yield
+    dialect.do_commit = commit
 
 
 @contextmanager

@@ -188,16 +188,19 @@ class Batch:
 
     def stands(self, connection: Connection) -> bool | None:
         """Whether this batch was committed, as seen in a later transaction; null if nobody can
-        tell any more. All of it stands or nothing, so one line, or else one table, is a witness.
+        tell any more. All of it stands or nothing, so one kept answer, or else one line, or else
+        one table, is a witness.
 
-        Another request with the same line (same seat, action, version and millisecond) is not
-        told apart: one of the two stands, and both are told so.
+        Without a key another request with the same line (same seat, action, version and
+        millisecond) is not told apart: one of the two stands, and both are told so.
         """
         moved = sorted(self._lines)
         query = select(tables.game.c.id, tables.game.c.revision).where(tables.game.c.id.in_(moved))
         # A transaction that has not ended yet holds these rows: this waits for its end.
         query = query.order_by(tables.game.c.id).with_for_update()
         revisions = {row.id: row.revision for row in connection.execute(query)}
+        for row in self._new_answers:
+            return self._stored_answer(connection, row["scope"]) == row["body"]
         for game_id, lines in self._lines.items():
             if lines:
                 return self._stored_line(connection, game_id) == lines[-1]
@@ -207,6 +210,10 @@ class Batch:
         if now and all(now[one].holders == self._games[one].holders for one in now):
             return True
         return None
+
+    def _stored_answer(self, connection: Connection, scope: bytes) -> bytes | None:
+        answer = tables.answer
+        return connection.execute(select(answer.c.body).where(answer.c.scope == scope)).scalar()
 
     def _stored_line(self, connection: Connection, game_id: str) -> bytes | None:
         entry = tables.entry
