@@ -194,6 +194,7 @@ class House:
     def bury(self) -> None:
         """After a death: nothing is left but the files."""
         self.store._committer._thread.join()
+        self.store._committer._disconnect()
         self.store._engine.dispose()
         self.store._lock.release()
         self.heads.close()

@@ -15,18 +15,17 @@ from random import Random
 from typing import Final, Literal, TypeAlias
 
 import psycopg
-from sqlalchemy import make_url
 
 from service.keys import ServerKey, open_signing_keys
 from service.store import upgrade
 from soak import servers as disks
-from soak.cutting import CUTS, CuttingProxy
 from soak.history import History
 from soak.nursery import Nursery
 from soak.players import Player
 from soak.servers import Servers
 from soak.verdict import Verdict, judge
 from tests.postgres import PipServer
+from tests.wire import Cut, Wire
 
 Kind: TypeAlias = Literal["sqlite", "postgresql"]
 PLAYERS: Final = 12
@@ -42,8 +41,9 @@ _OTHERS: Final[dict[Kind, dict[str, int]]] = {
     "sqlite": {"drain": 2, "broken disk": 2, "full disk": 2},
     "postgresql": {
         "drain": 2,
-        "cut before COMMIT": 3,
-        "cut after COMMIT": 3,
+        "COMMIT cut off before it": 2,
+        "COMMIT cut off after it": 2,
+        "COMMIT cut off when answered": 2,
         "kill -9 of a session": 1,
         "PostgreSQL dies": 1,
     },
@@ -103,16 +103,15 @@ async def _prepared(kind: Kind, seed: int, place: Path, report: Report) -> Async
         data = home / "data"
         data.mkdir()
         database: PipServer | None = None
-        proxy: CuttingProxy | None = None
+        wire: Wire | None = None
         if kind == "postgresql":
             database = PipServer()
             stack.callback(database.remove)
             url = database.url
             upgrade(url)
-            socket = Path(str(make_url(url).query["host"])) / ".s.PGSQL.5432"
-            proxy = await stack.enter_async_context(CuttingProxy(str(socket)))
-            through = f"postgresql://postgres@127.0.0.1:{proxy.port}/postgres"
-            served = f"{through}?sslmode=disable&gssencmode=disable"
+            wire = Wire(url)
+            stack.callback(wire.close)
+            served = wire.url
         else:
             if disks.mounted(data, _DISK_MIB):
                 stack.callback(disks.unmount, data)
@@ -124,7 +123,7 @@ async def _prepared(kind: Kind, seed: int, place: Path, report: Report) -> Async
         servers = Servers(nursery, _SERVERS[kind], data, settings, random)
         history_file = home / "history.jsonl"
         history = History(history_file)
-        ordeal = Ordeal(servers, history, random, report, database, proxy)
+        ordeal = Ordeal(servers, history, random, report, database, wire)
         ordeal.url, ordeal.history_file, ordeal.server_key = url, history_file, ServerKey(key)
         yield ordeal
 
@@ -143,14 +142,14 @@ class Ordeal:
         random: Random,
         report: Report,
         database: PipServer | None,
-        proxy: CuttingProxy | None,
+        wire: Wire | None,
     ) -> None:
         self.servers = servers
         self.history = history
         self.random = random
         self._report = report
         self._database = database
-        self._proxy = proxy
+        self._wire = wire
         self._faults: dict[str, Callable[[], Awaitable[None]]] = {
             "kill -9": self._kill,
             "death before COMMIT": lambda: self._die("before"),
@@ -158,8 +157,9 @@ class Ordeal:
             "drain": self._drain,
             "broken disk": self._break_the_disk,
             "full disk": self._fill_the_disk,
-            "cut before COMMIT": lambda: self._cut(0),
-            "cut after COMMIT": lambda: self._cut(1),
+            "COMMIT cut off before it": lambda: self._cut("before"),
+            "COMMIT cut off after it": lambda: self._cut("after"),
+            "COMMIT cut off when answered": lambda: self._cut("answered"),
             "kill -9 of a session": self._kill_a_session,
             "PostgreSQL dies": self._kill_postgresql,
         }
@@ -227,9 +227,11 @@ class Ordeal:
         disks.empty(self.servers.home)
         await self.servers.ready(0)
 
-    async def _cut(self, which: int) -> None:
-        assert self._proxy is not None
-        await self._proxy.cut(CUTS[which])
+    async def _cut(self, when: Cut) -> None:
+        assert self._wire is not None
+        before, self._wire.cut = self._wire.cuts, when
+        while self._wire.cuts == before:
+            await self.history.more(1)
 
     async def _kill_a_session(self) -> None:
         """PostgreSQL then ends all sessions and recovers from its log."""
