@@ -19,7 +19,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check format openapi golden policies simulate simulator verifiers bench bench-long migrate lock clean
+.PHONY: help serve test check format openapi golden policies simulate simulator soak verifiers bench bench-long migrate lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ simulate: $(VENV)/.dev ## play random games of every ruleset and check each (ARG
 
 simulator: $(VENV)/.dev ## play games over a store that dies and fails, audit each (ARGS="--games 20000")
 	$(RUN) soak.simulator $(ARGS)
+
+soak: $(VENV)/.dev ## kill, cut off and starve servers while clients play, audit all (ARGS="--kills 1000")
+	$(RUN) soak $(ARGS)
 
 verifiers: $(VENV)/.dev ## both verifiers on 10,000 random games and changed copies (ARGS="--seed 7")
 	$(RUN) tests.compare_verifiers --games 10000 $(ARGS)

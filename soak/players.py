@@ -2,15 +2,13 @@
 down all that it asks and hears."""
 
 import asyncio
-import contextlib
-import json
 from random import Random
 from typing import Any, Final, Protocol
 
 from service import rules
 from soak.clients import OVER, drawn_move
 from soak.history import History
-from tests.crowd import Answered, Asked, ask
+from tests.crowd import Answered, Asked, ask, hang_up
 from tests.drawn_options import one_of, table
 
 _PATIENCE_S: Final = 20
@@ -54,7 +52,7 @@ class Player:
                     await self._move()
         finally:
             for _, writer in self._lines.values():
-                writer.close()
+                await hang_up(writer)
 
     # -- playing ---------------------------------------------------------------------------------
 
@@ -149,17 +147,10 @@ class Player:
         try:
             answer = await ask(*line, asked)
         except BaseException:
-            line[1].close()
+            await hang_up(line[1])
             raise
-        other = self._lines.setdefault(place, line)
-        if other is not line or answer.headers.get("connection") == "close":
-            with contextlib.suppress(KeyError):
-                del self._lines[place]
-            line[1].close()
+        if place in self._lines or answer.headers.get("connection") == "close":
+            await hang_up(line[1])
+        else:
+            self._lines[place] = line
         return answer
-
-
-def answered_game(body: str) -> str:
-    """The id of the game that an answer is about."""
-    game: str = json.loads(body)["game"]["id"]
-    return game

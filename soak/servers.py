@@ -12,7 +12,7 @@ from random import Random
 from typing import Final, Literal
 
 from soak.nursery import Birth, Child, Nursery
-from tests.crowd import Asked, ask
+from tests.crowd import Asked, ask, hang_up
 from tests.dying import request_file
 from tests.server import free_port
 
@@ -98,7 +98,7 @@ class Servers:
         except (OSError, asyncio.IncompleteReadError):
             return False
         finally:
-            writer.close()
+            await hang_up(writer)
 
     # -- ending ----------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """A crowd of clients, each with a connection of its own, that all ask at one moment."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,6 +57,13 @@ async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked:
     return Answered(int(status.split()[1]), headers, content)
 
 
+async def hang_up(writer: asyncio.StreamWriter) -> None:
+    """Ends a connection, whatever has become of it."""
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+
+
 class Crowd:
     """Use it as an asynchronous context."""
 
@@ -72,7 +80,7 @@ class Crowd:
 
     async def __aexit__(self, *error: object) -> None:
         for _, writer in self._lines:
-            writer.close()
+            await hang_up(writer)
 
     async def ask(self, place: int, asked: Asked) -> Answered:
         """One of the crowd asks."""

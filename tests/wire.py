@@ -54,7 +54,11 @@ class Wire:
         if not isinstance(self._socket_dir, str):
             return socket.create_connection(self._address)
         server = socket.socket(socket.AF_UNIX)
-        server.connect(f"{self._socket_dir}/.s.PGSQL.5432")
+        try:
+            server.connect(f"{self._socket_dir}/.s.PGSQL.5432")
+        except OSError:
+            server.close()
+            raise
         return server
 
 
