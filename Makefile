@@ -19,7 +19,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check format openapi golden policies simulate simulator soak verifiers bench bench-long migrate lock clean
+.PHONY: help serve test check format openapi golden policies simulate simulator soak planted mutants verifiers bench bench-long migrate lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,12 @@ simulator: $(VENV)/.dev ## play games over a store that dies and fails, audit ea
 
 soak: $(VENV)/.dev ## kill, cut off and starve servers while clients play, audit all (ARGS="--kills 1000")
 	$(RUN) soak $(ARGS)
+
+planted: $(VENV)/.dev ## plant bugs in a copy, one by one: each must fail its test (ARGS="--only key")
+	$(RUN) soak.planted $(ARGS)
+
+mutants: $(VENV)/.dev ## change rules and dice at random in a copy: tests must notice (ARGS="--count 300")
+	$(RUN) soak.mutants $(ARGS)
 
 verifiers: $(VENV)/.dev ## both verifiers on 10,000 random games and changed copies (ARGS="--seed 7")
 	$(RUN) tests.compare_verifiers --games 10000 $(ARGS)

@@ -6,6 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from sqlalchemy import make_url, text
+from sqlalchemy.exc import OperationalError
 
 from service.errors import BadSetting
 from service.store import Store, engine, upgrade
@@ -226,6 +227,18 @@ def test_every_connection_writes_to_the_disk_before_it_answers(tmp_path):
                 connection.close()
 
     run(story())
+
+
+def test_a_write_has_its_lock_from_the_beginning(tmp_path, monkeypatch):
+    """A read that turns into a write fails at once when another has written meanwhile."""
+    monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", 0)
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    opened_twice = [engine.open_engine(url) for _ in range(2)]
+    first, second = (engine.writing(one) for one in opened_twice)
+    with first.begin(), pytest.raises(OperationalError, match="locked"), second.begin():
+        pass
+    for one in opened_twice:
+        one.dispose()
 
 
 def test_a_file_system_without_a_write_ahead_log_is_refused(tmp_path, monkeypatch):
