@@ -70,7 +70,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     _bug(
         "the same action of another request is taken for one's own",
         "store/batch",
-        'return self._stored_answer(connection, row["scope"]) == row["body"]',
+        'return bool(self._stored_answer(connection, row["scope"]) == row["body"])',
         "break",
         "test_store_commits.py::test_the_same_action_of_another_request_is_not_taken_for_ones_own",
     ),

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -134,9 +135,9 @@ def test_the_same_action_of_another_request_is_not_taken_for_ones_own(postgresql
             made = await created(store)
             seen = made.start.hosted.game.version
             act = made.roll(version=seen)
-            with commits_lost(store, then=lambda: roll_elsewhere(postgresql_url, made, retry())):
-                with pytest.raises(StaleVersion):
-                    await store.change(made.id, anybody, act, retry())
+            other = partial(roll_elsewhere, postgresql_url, made, retry())
+            with commits_lost(store, then=other), pytest.raises(StaleVersion):
+                await store.change(made.id, anybody, act, retry())
             assert await seqs(store, made.id) == list(range(seen + 2))
 
     run(story())

@@ -200,7 +200,7 @@ class Batch:
         query = query.order_by(tables.game.c.id).with_for_update()
         revisions = {row.id: row.revision for row in connection.execute(query)}
         for row in self._new_answers:
-            return self._stored_answer(connection, row["scope"]) == row["body"]
+            return bool(self._stored_answer(connection, row["scope"]) == row["body"])
         for game_id, lines in self._lines.items():
             if lines:
                 return self._stored_line(connection, game_id) == lines[-1]
