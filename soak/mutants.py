@@ -21,7 +21,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 from types import CodeType
 from typing import Final, TypeAlias
@@ -34,27 +33,30 @@ from soak.nursery import ROOT
 WANTED: Final = 0.9  # of the mutants killed
 _CPU_S: Final = 60  # then it is taken to run for ever
 _RULES: Final = "tests/rules/test_"
-_ALL: Final = ("tests/test_golden.py", "tests/test_contract.py")
-_JEOPARDY: Final = (f"{_RULES}pigs.py", f"{_RULES}dados_puercos.py", f"{_RULES}pass_the_pigs.py")
-_DUEL: Final = (f"{_RULES}dice_duel.py",)
-_HEAVEN: Final = (f"{_RULES}heaven_and_nine.py",)
+_GOLDEN: Final = "tests/test_golden.py"
+_CONTRACT: Final = "tests/test_contract.py::test_games_keep_the_contract_and_end"
+_PIGS: Final = (f"{_RULES}pigs.py", _GOLDEN, f"{_CONTRACT}[big-pig]")
+_PUERCOS: Final = (f"{_RULES}dados_puercos.py", _GOLDEN, f"{_CONTRACT}[dados-puercos]")
+_PASS: Final = (f"{_RULES}pass_the_pigs.py", _GOLDEN, f"{_CONTRACT}[pass-the-pigs]")
+_DUEL: Final = (f"{_RULES}dice_duel.py", _GOLDEN, f"{_CONTRACT}[dice-duel]")
+_HEAVEN: Final = (f"{_RULES}heaven_and_nine.py", _GOLDEN, f"{_CONTRACT}[heaven-and-nine]")
 # Quick tests first: the first that fails is enough.
 TESTS: Final[dict[str, tuple[str, ...]]] = {
-    "service/dice.py": ("tests/test_dice.py", "tests/test_golden.py"),
-    "service/log.py": ("tests/test_log.py", "tests/test_golden.py"),
-    "service/rules/base.py": (*_JEOPARDY, *_DUEL, *_HEAVEN, *_ALL),
-    "service/rules/jeopardy.py": (*_JEOPARDY, *_ALL),
-    "service/rules/jeopardy_state.py": (*_JEOPARDY, *_ALL),
-    "service/rules/pigs.py": (*_JEOPARDY[:1], *_ALL),
-    "service/rules/pass_the_pigs.py": (*_JEOPARDY[2:], *_ALL),
-    "service/rules/dados_puercos.py": (*_JEOPARDY[1:2], *_ALL),
-    "service/rules/dados_puercos_bets.py": (*_JEOPARDY[1:2], *_ALL),
-    "service/rules/dados_puercos_state.py": (*_JEOPARDY[1:2], *_ALL),
-    "service/rules/dice_duel.py": (*_DUEL, *_ALL),
-    "service/rules/dice_duel_state.py": (*_DUEL, *_ALL),
-    "service/rules/heaven_and_nine.py": (*_HEAVEN, *_ALL),
-    "service/rules/heaven_and_nine_state.py": (*_HEAVEN, *_ALL),
-    "service/rules/heaven_and_nine_throws.py": (*_HEAVEN, *_ALL),
+    "service/dice.py": ("tests/test_dice.py", _GOLDEN),
+    "service/log.py": ("tests/test_log.py", _GOLDEN),
+    "service/rules/base.py": (*_PIGS, *_PUERCOS, *_DUEL, *_HEAVEN),
+    "service/rules/jeopardy.py": (*_PIGS, *_PUERCOS, *_PASS),
+    "service/rules/jeopardy_state.py": (*_PIGS, *_PUERCOS, *_PASS),
+    "service/rules/pigs.py": _PIGS,
+    "service/rules/pass_the_pigs.py": _PASS,
+    "service/rules/dados_puercos.py": _PUERCOS,
+    "service/rules/dados_puercos_bets.py": _PUERCOS,
+    "service/rules/dados_puercos_state.py": _PUERCOS,
+    "service/rules/dice_duel.py": _DUEL,
+    "service/rules/dice_duel_state.py": _DUEL,
+    "service/rules/heaven_and_nine.py": _HEAVEN,
+    "service/rules/heaven_and_nine_state.py": _HEAVEN,
+    "service/rules/heaven_and_nine_throws.py": _HEAVEN,
 }
 
 Change: TypeAlias = Callable[[], str]
@@ -178,29 +180,24 @@ def _changeable(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _changeable(child)
 
 
-def mutants(file: str) -> list[Mutant]:
-    """All mutants of a file."""
-    source = (ROOT / file).read_text("utf-8")
-    found = []
-    for place, (node, _) in enumerate(changes(ast.parse(source))):
-        tree = ast.parse(source)
-        _, change = list(changes(tree))[place]
-        found.append(Mutant(file, place, getattr(node, "lineno", 0), change()))
-    return found
+def mutated(file: str, place: int) -> tuple[ast.Module, Mutant]:
+    """The module with that change made, and what it is."""
+    tree = ast.parse((ROOT / file).read_text("utf-8"))
+    node, change = list(changes(tree))[place]
+    line = getattr(node, "lineno", 0)
+    return tree, Mutant(file, place, line, change())
 
 
-def mutated(source: str, place: int) -> ast.Module:
-    """The module with that change made."""
-    tree = ast.parse(source)
-    list(changes(tree))[place][1]()
-    return tree
-
-
-def sample(count: int, seed: int) -> list[Mutant]:
-    """So many mutants of all files together, in the order of files."""
-    everything = [one for file in TESTS for one in mutants(file)]
+def sample(count: int, seed: int, files: Sequence[str] = tuple(TESTS)) -> list[Mutant]:
+    """So many mutants of these files together, in the order of files."""
+    everything = [
+        (file, place)
+        for file in files
+        for place, _ in enumerate(changes(ast.parse((ROOT / file).read_text("utf-8"))))
+    ]
     chosen = Random(seed).sample(everything, min(count, len(everything)))
-    return sorted(chosen, key=lambda one: (list(TESTS).index(one.file), one.place))
+    chosen.sort(key=everything.index)
+    return [mutated(file, place)[1] for file, place in chosen]
 
 
 # --- trying them --------------------------------------------------------------------------------
@@ -209,18 +206,18 @@ def sample(count: int, seed: int) -> list[Mutant]:
 class _Loader(importlib.machinery.SourceFileLoader):
     """Loads a module with its change."""
 
-    place: int
+    mutant: Mutant
 
     def get_code(self, fullname: str) -> CodeType:
-        source = Path(self.path).read_text("utf-8")
-        return compile(mutated(source, self.place), self.path, "exec")
+        tree, _ = mutated(self.mutant.file, self.mutant.place)
+        return compile(tree, self.path, "exec")
 
 
 class _Finder(importlib.abc.MetaPathFinder):
     def __init__(self, mutant: Mutant) -> None:
         self._name = mutant.file.removesuffix(".py").replace("/", ".")
         self._loader = _Loader(self._name, str(ROOT / mutant.file))
-        self._loader.place = mutant.place
+        self._loader.mutant = mutant
 
     def find_spec(
         self, fullname: str, path: object, target: object = None
@@ -235,7 +232,6 @@ def _load() -> None:
     """What tests import that is not ours, so that a mutant need not."""
     for name in _OTHERS:
         importlib.import_module(name)
-    os.environ["CUBILETE_TESTS_POSTGRESQL_FOUND"] = ""  # no database is needed
     hypothesis.settings.register_profile(
         "mutants", max_examples=30, derandomize=True, database=None, deadline=None
     )
@@ -254,7 +250,7 @@ def _tests_pass(mutant: Mutant | None, tests: Sequence[str]) -> int:
     os.chdir(ROOT)
     # What is loaded already is not rewritten; the statistics of very many dice take too long.
     quick = ("-W", "ignore:Module already imported", "-k", "not 600_000")
-    options = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *quick)
+    options = ("-q", "-x", "--noconftest", "-p", "no:cacheprovider", "-p", "no:xdist", *quick)
     return int(pytest.main([*options, *tests]))
 
 
@@ -284,9 +280,9 @@ def survivors(chosen: Sequence[Mutant], jobs: int) -> Iterator[Mutant]:
             yield mutant
 
 
-def require_sound() -> None:
-    """Raises RuntimeError if the tests fail without any change."""
-    tests = sorted({test for tests in TESTS.values() for test in tests})
+def require_sound(files: Sequence[str]) -> None:
+    """Raises RuntimeError if the tests of these files fail without any change."""
+    tests = sorted({test for file in files for test in TESTS[file]})
     _, status = os.waitpid(_forked(None, tests), 0)
     if status:
         raise RuntimeError("the tests fail without any mutant")
@@ -300,11 +296,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--file", default="", help="only files with this text in their name")
     given = parser.parse_args()
-    chosen = [one for one in sample(given.count, given.seed) if given.file in one.file]
+    files = [file for file in TESTS if given.file in file]
+    chosen = sample(given.count, given.seed, files)
     began = time.monotonic()
     print(f"{len(chosen)} mutants, seed {given.seed}", flush=True)
     _load()
-    require_sound()
+    require_sound(files)
     found = list(survivors(chosen, given.jobs))
     by_file = Counter(one.file for one in chosen)
     alive = Counter(one.file for one in found)

@@ -155,13 +155,6 @@ BUGS: Final[tuple[Bug, ...]] = (
         "test_store.py::test_a_repeated_request_is_answered_the_same_later_and_after_a_restart",
     ),
     _bug(
-        "a key is not looked up among those of one transaction",
-        "store/batch",
-        "self._kept[job.retry.scope] = (job.retry.fingerprint, kept)",
-        "pass",
-        "test_store.py::test_a_repeated_request_in_one_transaction_is_answered_the_same",
-    ),
-    _bug(
         "refusals are stored",
         "store/batch",
         "            return refusal\n",

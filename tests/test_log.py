@@ -1,6 +1,7 @@
 """Canonical lines and the hash chain, as the server writes and reads them."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +79,12 @@ def test_a_value_that_no_line_may_hold_is_refused(value: Any) -> None:
         canonical(value)
 
 
-def test_values_nest_64_deep_and_no_deeper() -> None:
+@pytest.mark.parametrize("wrap", [lambda value: [value], lambda value: {"a": value}])
+def test_values_nest_64_deep_and_no_deeper(wrap: Callable[[Any], Any]) -> None:
     def nested(depth: int) -> Any:
         value: Any = []
         for _ in range(depth - 1):
-            value = [value]
+            value = wrap(value)
         return value
 
     assert canonical(nested(64))
