@@ -9,6 +9,7 @@ action must stand there once, with the dice that its seed dictates.
 import argparse
 import asyncio
 import secrets
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -48,6 +49,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9))
     parser.add_argument("--database", choices=("sqlite", "postgresql", "both"), default="both")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # and tidied up
     kinds: tuple[Kind, ...] = ("sqlite", "postgresql")
     failed = False
     print(f"seed {given.seed}", flush=True)

@@ -63,8 +63,6 @@ class Nursery:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        for child in self._children.values():
-            child.signal(signal.SIGKILL)
         assert self._process.stdin is not None
         self._process.stdin.close()
         await self._process.wait()
@@ -95,6 +93,9 @@ def _tell(**told: int) -> None:
     os.write(1, json.dumps(told).encode() + b"\n")
 
 
+_living = set[int]()
+
+
 def _reap(*_: Any) -> None:
     while True:
         try:
@@ -103,6 +104,7 @@ def _reap(*_: Any) -> None:
             return
         if pid == 0:
             return
+        _living.discard(pid)
         _tell(pid=pid, code=os.waitstatus_to_exitcode(status))
 
 
@@ -159,8 +161,13 @@ def nurse() -> None:
         pid = os.fork()
         if pid == 0:
             os._exit(_exit_code(birth))
+        _living.add(pid)
         _tell(pid=pid)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+    # Whoever asked for them is away, whatever ended it: nothing is left running.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for pid in _living:
+        os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":
