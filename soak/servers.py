@@ -14,7 +14,7 @@ from typing import Final, Literal
 from soak.nursery import Birth, Child, Nursery
 from tests.crowd import Asked, ask, hang_up
 from tests.dying import request_file
-from tests.server import free_port
+from tests.server import ROOMY, free_port
 
 _START_S: Final = 30
 _DRAIN_S: Final = 12
@@ -68,7 +68,7 @@ class Servers:
             "CUBILETE_LOG_LEVEL": "error",
         }
         began = time.monotonic()
-        birth = Birth({**own, **self._settings}, str(self.log), clock)
+        birth = Birth({**ROOMY, **own, **self._settings}, str(self.log), clock)
         self._children[server] = await self._nursery.bear(birth)
         await self.ready(server)
         self.slowest_s = max(self.slowest_s, time.monotonic() - began)
