@@ -95,7 +95,7 @@ _OTHERS: Final = (
     "uvicorn",
 )
 # What says how a thing is declared, not what it does.
-_DECLARING: Final = ("field", "ConfigDict", "Field", "TypeVar", "TypeAdapter")
+_DECLARING: Final = ("Example", "field", "ConfigDict", "Field", "TypeVar", "TypeAdapter")
 
 
 @dataclass(frozen=True, slots=True)

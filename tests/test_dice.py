@@ -108,7 +108,14 @@ def test_a_chain_has_a_whole_root_and_a_length_that_the_protocol_allows(
 
 @pytest.mark.parametrize(
     ("shown", "weights"),
-    [((1, 2), (1,)), ((1,), (-1,)), ((1, 2), (0, 0)), ((), ()), ((1,), (2**32,))],
+    [
+        ((1, 2), (1,)),
+        ((1,), (-1,)),
+        ((1, 2), (3, -1)),
+        ((1, 2), (0, 0)),
+        ((), ()),
+        ((1,), (2**32,)),
+    ],
 )
 def test_a_die_needs_weights_that_can_be_drawn(
     shown: tuple[int, ...], weights: tuple[int, ...]
