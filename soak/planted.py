@@ -120,7 +120,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     ),
     _bug(
         "a page repeats the last game of the page before",
-        "store/store",
+        "store/listing",
         "game.c.id < before",
         "game.c.id <= before",
         "test_store.py::test_public_games_are_listed_newest_first_and_page_by_page",
