@@ -44,6 +44,7 @@ from service.hosting import (
     ended_idle,
     followed,
     gone_on,
+    kept_holder,
     names_of,
     next_series,
     open_seat,
@@ -181,7 +182,7 @@ class Croupier:
 
     async def join(self, game_id: str, joining: Joining, caller: Caller, render: Render) -> Answer:
         """A person takes an open seat; the token is told once. In a rematch that waits for new
-        seeds a seat is kept for the token that held it."""
+        seeds a seat is kept for the token that held it, with its name unless another is given."""
         at, salt = self._now(), self._entropy(32)
         fresh = keys.new_token("seat", self._entropy)
         nonce = self._entropy(keys.NONCE_SIZE)
@@ -199,7 +200,7 @@ class Croupier:
                 holder = Holder(joining.name, salt, keys.token_hash(token))
             else:
                 seat, token = kept, caller.token or fresh
-                holder = replace(hosted.holders[seat] or Holder(None, salt, None), salt=salt)
+                holder = kept_holder(hosted, seat, joining.seat, joining.name, salt)
             player = as_player(holder, joining.commit, joining.seed)
             write = seated(Write(hosted, ()), seat, holder, player, at)
             write = self._start_if_ready(write, None, at)

@@ -150,6 +150,22 @@ def open_seat(hosted: HostedGame, wanted: int | None) -> int:
     return free[0]
 
 
+def kept_holder(
+    hosted: HostedGame, seat: int, wanted: int | None, name: str | None, salt: bytes
+) -> Holder:
+    """Who comes back to a seat that was kept, under the old name or a new one.
+
+    Raises InvalidInput if another seat is wanted: this one has to be left first.
+    """
+    if wanted not in (None, seat):
+        raise InvalidInput(FieldError("/seat", "not_the_kept_seat"))
+    names = names_of(hosted)
+    names[seat] = name or names[seat]
+    require_distinct(names)
+    held = hosted.holders[seat] or Holder(None, salt, None)
+    return replace(held, name=names[seat], salt=salt)
+
+
 def names_of(hosted: HostedGame) -> list[str | None]:
     """The names at the table, by seat."""
     return [None if held is None else held.name for held in hosted.holders]

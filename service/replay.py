@@ -54,20 +54,25 @@ def _games(lines: Iterable[bytes]) -> Iterator[Game]:
         yield game
 
 
-def audit(lines: Sequence[bytes]) -> Game:
+def audit(lines: Sequence[bytes], *, any_length: bool = False) -> Game:
     """Replays a log and lets the rules decide each action again from its recorded throws.
 
-    Returns the game; raises NotReplayable where dice or options are not the ruleset's, where an
-    action was not legal, where events, opening or outcome are not what the rules make of it, and
-    where a game does not end when it is decided, or ends for want of throws while there are some.
-    Keys and faces are for ``verify`` to check.
+    Returns the game; raises NotReplayable where dice or options are not the ruleset's, where the
+    key chain is shorter than the ruleset's (whoever knows the root could end a game for want of
+    throws where it suits; ``any_length`` lets that pass, for simulations), where an action was not
+    legal, where events, opening or outcome are not what the rules make of it, and where a game
+    does not end when it is decided, or ends for want of throws while there are some. Keys and
+    faces are for ``verify`` to check.
     """
     before: Game | None = None
     due: EntryType | None = None
     for game, line in zip(_games(lines), lines, strict=True):
         entry = parse(line)
         try:
-            _audit_entry(before, game, entry, due)
+            if entry.type == "created":
+                _audit_setup(game, entry.data["options"], any_length)
+            else:
+                _audit_entry(_expect(before), game, entry, due)
         except (ValueError, LookupError, TypeError, CubileteError) as error:
             raise NotReplayable(entry.seq, str(error)) from error
         due = _due(game, entry)
@@ -84,19 +89,18 @@ def _due(game: Game, entry: Entry) -> EntryType | None:
     return None
 
 
-def _audit_entry(before: Game | None, game: Game, entry: Entry, due: EntryType | None) -> None:
-    if entry.type == "created":
-        _audit_setup(game, entry.data["options"])
-    elif entry.type == "finished":
-        _audit_outcome(_expect(before), game, entry)
+def _audit_entry(before: Game, game: Game, entry: Entry, due: EntryType | None) -> None:
+    if entry.type == "finished":
+        _audit_outcome(before, game, entry)
     elif due is not None and entry.type != due:
         raise ValueError(f"{due} is due here")
     elif entry.type == "acted":
-        _audit_action(_expect(before), entry, opening_due=due == "acted")
+        _audit_action(before, entry, opening_due=due == "acted")
 
 
-def _audit_setup(game: Game, written: Any) -> None:
-    """The options are complete and can be played, and the dice are those of the ruleset."""
+def _audit_setup(game: Game, written: Any, any_length: bool) -> None:
+    """The options are complete and can be played, the dice are those of the ruleset, and there
+    are as many throws as it gives."""
     setup = game.setup
     options = game.ruleset.parse_options(setup.options_json, setup.seats)
     if written != setup.options_json or setup.dice != game.ruleset.dice(options, setup.seats):
@@ -106,6 +110,8 @@ def _audit_setup(game: Game, written: Any) -> None:
         type(seconds) is int and TURN_SECONDS_LEAST <= seconds <= TURN_SECONDS_MOST
     ):
         raise ValueError("turn_seconds is no time that a clock can give")
+    if setup.throws_max < game.ruleset.throws_max(options, setup.seats) and not any_length:
+        raise ValueError("fewer throws than this ruleset gives")
 
 
 def _expect(game: Game | None) -> Game:

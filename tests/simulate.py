@@ -131,7 +131,8 @@ def check_log(played: Played) -> None:
     assert report.ok, report.verdict()
     assert (report.head, report.throws) == (game.head.hex(), game.throws)
     assert replay(lines) == game
-    assert audit(lines) == game
+    # Some games are made short of throws, to see how they end.
+    assert audit(lines, any_length=True) == game
     assert played_again(lines) == game.state
     if game.outcome is not None:
         check_end(game)

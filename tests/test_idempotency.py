@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests import contract_check
 from tests.game_client import Table, bearer, create, keyed, new_game, new_key
 from tests.server import Server
 from tests.test_api import refused, wrong_fields
@@ -165,8 +166,42 @@ def test_what_can_be_no_token_does_not_guard_a_key(api, sent):
     assert wrong_fields(answer) == {("header:Idempotency-Key", "too_short")}
 
 
+def test_a_key_of_an_answer_with_a_new_token_must_be_hard_to_guess(api):
+    """Who stole a seat's token must not be told the one that replaced it."""
+    table, stolen = full(api), create(api).host
+    where = ("header:Idempotency-Key", "too_short")
+    for short in ("1", "k" * 21):
+        replaced = table.post("/seats/0/token", token=table.tokens[0], headers=keyed(short))
+        assert wrong_fields(replaced) == {where}
+        joined = waiting(api).send("POST", "/seats", {}, token=stolen, headers=keyed(short))
+        assert wrong_fields(joined) == {where}
+        headers = {**bearer(stolen), **keyed(short)}
+        assert wrong_fields(api.post("/v1/games", json=new_game(), headers=headers)) == {where}
+    headers = keyed(new_key()[:22])
+    assert table.post("/seats/0/token", token=table.tokens[0], headers=headers).is_success
+
+
+def test_whatever_tells_a_token_demands_a_key_that_is_hard_to_guess(api):
+    """Every answer of the contract that holds a token, whoever asks."""
+    telling = {
+        operation["operationId"]
+        for path in contract_check.document()["paths"].values()
+        for operation in path.values()
+        if any(tells_token(answer) for answer in operation["responses"].values())
+    }
+    assert telling == {"create_game", "join_game", "rotate_token"}
+
+
+def tells_token(answer):
+    schema = answer.get("content", {}).get("application/json", {}).get("schema", {})
+    model = schema.get("$ref", "").rpartition("/")[2]
+    fields = contract_check.document()["components"]["schemas"].get(model, {})
+    return not {"token", "tokens"}.isdisjoint(fields.get("properties", {}))
+
+
 def test_a_missing_token_is_told_before_a_short_key(api):
     refused(create(api).send("POST", "/start", headers=keyed("1")), 401, "token_missing")
+    refused(create(api).send("POST", "/seats/0/token", headers=keyed("1")), 401, "token_missing")
 
 
 @pytest.mark.parametrize("key", ["", "a b", "k" * 256, "caf\u00e9".encode(), b"k\xff"])

@@ -10,6 +10,17 @@ from hypothesis import strategies as st
 from service.names import LONGEST, canonical_name, folded
 
 HIDDEN: Final = ("Cc", "Cf", "Cs", "Co")
+# DerivedCoreProperties.txt: Default_Ignorable_Code_Point, but for the style that emoji need ..
+IGNORABLE: Final = """
+    00AD 034F 061C 115F 1160 17B4 17B5 180B-180F 200B-200F 202A-202E 2060-206F 3164 FE00-FE0E
+    FEFF FFA0 FFF0-FFF8 1BCA0-1BCA3 1D173-1D17A E0000-E0FFF
+"""
+# .. and letters and signs without any ink.
+BLANK: Final = "\u2800\U00013441\U00013442\U0001d159" + "".join(
+    chr(code)
+    for first, _, last in (one.partition("-") for one in IGNORABLE.split())
+    for code in range(int(first, 16), int(last or first, 16) + 1)
+)
 
 
 def code(name: str) -> str:
@@ -38,6 +49,8 @@ def test_the_canonical_form_is_canonical(text):
     assert name == name.strip()
     hidden = {one for one in name if unicodedata.category(one) in HIDDEN}
     assert hidden <= {"\u200d"}
+    assert {unicodedata.category(one)[0] for one in name} - {*"MZ"}
+    assert not {*name} & {*BLANK}
 
 
 @given(st.text(min_size=1, max_size=LONGEST))
@@ -46,11 +59,19 @@ def test_both_normal_forms_of_a_name_are_one_name(text):
     assert decomposed == canonical(unicodedata.normalize("NFC", text))
 
 
-@given(st.text(st.characters(exclude_categories=HIDDEN), min_size=1, max_size=LONGEST))
+SEEN: Final = st.characters(exclude_categories=HIDDEN, exclude_characters=f"{BLANK}\ufe0f")
+
+
+@given(st.text(SEEN, max_size=LONGEST - 1))
 def test_whatever_can_be_seen_is_a_name(text):
-    kept = unicodedata.normalize("NFC", text).strip()
-    if kept and len(kept) <= LONGEST:
-        assert canonical_name(text) == kept
+    kept = unicodedata.normalize("NFC", f"A{text}").strip()
+    if len(kept) <= LONGEST:
+        assert canonical_name(f"A{text}") == kept
+
+
+@given(st.text(SEEN, max_size=5), st.sampled_from(BLANK), st.text(SEEN, max_size=5))
+def test_what_nobody_sees_is_no_part_of_a_name(before, blank, after):
+    assert code(f"A{before}{blank}{after}") in ("wrong_form", "too_short")
 
 
 @given(st.text(max_size=20))
@@ -79,6 +100,8 @@ KEPT = {
     "head shaking": "🙂\u200d↔\ufe0f",
     "broken chain": "⛓\ufe0f\u200d💥",
     "running to the right": "🏃🏽\u200d♀\ufe0f\u200d➡\ufe0f",
+    "letter with a style": "\u2139\ufe0f",
+    "Hindi": "श्रेया",
     "kiss": "👩🏻\u200d❤\ufe0f\u200d💋\u200d👨🏾",
     "40 code points": "a" * 40,
     "40 after NFC": "e\u0301" * 40,
@@ -115,6 +138,19 @@ REFUSED = {
     "joiner before a letter": ("🎲\u200dA", "wrong_form"),
     "joiner after a style alone": ("\ufe0f\u200d🎲", "wrong_form"),
     "non-joiner": ("🎲\u200c🎲", "wrong_form"),
+    "Hangul filler": ("\u3164", "wrong_form"),
+    "Hangul fillers inside": ("A\u115f\u1160B", "wrong_form"),
+    "half-width Hangul filler": ("\uffa0", "wrong_form"),
+    "blank Braille": ("\u2800\u2800", "wrong_form"),
+    "style after a letter": ("Ana\ufe0f", "wrong_form"),
+    "style after a digit": ("Ana1\ufe0f", "wrong_form"),
+    "style alone": ("\ufe0f", "wrong_form"),
+    "two styles": ("❤\ufe0f\ufe0f", "wrong_form"),
+    "text style": ("❤\ufe0e", "wrong_form"),
+    "style of an ideograph": ("葛\U000e0100", "wrong_form"),
+    "grapheme joiner": ("A\u034fB", "wrong_form"),
+    "accents alone": ("\u0301\u0308", "wrong_form"),
+    "accents and spaces alone": ("\u0301 \u0308", "wrong_form"),
     "tags": ("A\U000e0041", "wrong_form"),
     "lone surrogate": ("A\ud800", "wrong_form"),
     "private use": ("A\ue000", "wrong_form"),
@@ -136,6 +172,8 @@ ALIKE = {
     "Kelvin": ("K", "\u212a"),
     "circled digit": ("1", "①"),
     "mathematical letters": ("mike", "𝓶𝓲𝓴𝓮"),
+    "spaces in a row": ("Ana María", "Ana  \u2003María"),
+    "emoji with and without its style": ("❤", "❤\ufe0f"),
     "wide space": ("Ana María", "Ana\u3000María"),
 }
 

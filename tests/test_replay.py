@@ -16,10 +16,11 @@ from service.rules.base import Hold, Roll
 ROOT = bytes(range(32))
 
 
-def played(target: int = 20, length: int = 1024) -> tuple[Game, list[bytes]]:
-    """A game of pig between two who hold at 8, with its log."""
+def played(length: int = 1024, hold_at: int = 8) -> tuple[Game, list[bytes]]:
+    """A game of pig between two who hold at so many points, with its log."""
     ruleset = rules.ruleset("pig")
-    options = ruleset.parse_options({"target": target, "starter": "seat"}, 2)
+    chosen = {"target": 20, "starter": "seat", "auto_hold": False}
+    options = ruleset.parse_options(chosen, 2)
     chain = KeyChain(ROOT, length)
     step = steps.create("g-1", ruleset, options, 2, "operator", chain, 1)
     for seat in (0, 1):
@@ -27,7 +28,7 @@ def played(target: int = 20, length: int = 1024) -> tuple[Game, list[bytes]]:
     step = step.then(steps.start(step.game, chain, 3))
     while step.game.status == "playing":
         game = step.game
-        holds = game.state.turn_total >= 8
+        holds = game.state.turn_total >= hold_at
         action = Hold(kind="hold") if holds else Roll(kind="roll")
         step = step.then(steps.act(game, game.state.seat, action, chain, 4))
     return step.game, list(step.lines)
@@ -52,10 +53,25 @@ def test_a_true_log_replays_to_the_game_and_passes():
 
 
 def test_a_game_that_ran_out_of_throws_passes():
-    game, lines = played(target=10_000, length=9)
+    game, lines = played(hold_at=10_000)
     assert game.outcome is not None
     assert game.outcome.reason == "throws_exhausted"
     assert audit(lines) == game
+
+
+def test_a_game_may_have_more_throws_than_its_ruleset_gives():
+    game, lines = played(length=1025)
+    assert audit(lines) == game
+
+
+@pytest.mark.parametrize(("length", "hold_at"), [(9, 10_000), (1023, 8)])
+def test_a_game_with_fewer_throws_than_its_ruleset_gives_is_refused(length: int, hold_at: int):
+    """Whoever knows the root could let it run out while their friend leads."""
+    game, lines = played(length, hold_at)
+    with pytest.raises(NotReplayable, match="fewer throws") as refused:
+        audit(lines)
+    assert refused.value.seq == 0
+    assert audit(lines, any_length=True) == game
 
 
 def crooked_die(entries: list[Any]) -> None:

@@ -185,12 +185,37 @@ def test_a_rematch_of_a_sealed_game_keeps_the_seats_for_their_tokens(player: Pla
     assert player.game["status"] == "playing"
 
 
-def test_a_seat_kept_in_a_rematch_can_be_given_up_and_is_open_then(player):
+def kept_table(player: Player) -> None:
+    """The rematch of a sealed game, whose two seats are kept."""
     sealed_table(player)
-    reveal(player, 0, SEEDS[0])
-    reveal(player, 1, SEEDS[1])
+    for seat in (0, 1):
+        reveal(player, seat, SEEDS[seat])
     player.play()
     player.ask("POST", f"{player.path}/rematch", None, player.host)
+
+
+def test_the_token_of_a_kept_seat_takes_no_other_seat(player: Player) -> None:
+    kept_table(player)
+    path = f"{player.path}/seats"
+    refused = player.ask("POST", path, {"seat": 0}, player.seats[1], 422)
+    wrong = [(one["pointer"], one["code"]) for one in refused["errors"]]
+    assert wrong == [("/seat", "not_the_kept_seat")]
+    assert player.ask("POST", path, {"seat": 1}, player.seats[1])["seat"] == 1
+
+
+def test_who_comes_back_to_a_kept_seat_may_take_a_new_name(player: Player) -> None:
+    kept_table(player)
+    path = f"{player.path}/seats"
+    before = [seat["name"] for seat in player.game["players"]]
+    taken = player.ask("POST", path, {"name": before[0]}, player.seats[1], 409)
+    assert taken["code"] == "name_taken"
+    player.ask("POST", path, {"name": "Eve"}, player.seats[1])
+    player.ask("POST", path, {}, player.seats[0])
+    assert [seat["name"] for seat in player.game["players"]] == [before[0], "Eve"]
+
+
+def test_a_seat_kept_in_a_rematch_can_be_given_up_and_is_open_then(player):
+    kept_table(player)
     waiting = {"ruleset": "big-pig", "status": "waiting", "open_seats": "true", "limit": "100"}
     listed = player.client.get("/v1/games", params=waiting).json()["games"]
     assert player.game["id"] not in [game["id"] for game in listed]

@@ -1,19 +1,26 @@
 """A wrong setting stops the start with one line that names it and repeats nothing of it."""
 
+import asyncio
 import os
 import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 import uvicorn
 from typer.testing import CliRunner, Result
 
 from service import cli
+from service.api.app import create_app
+from service.api.house import check
 from service.errors import BadSetting
 from service.settings import Settings, read
+from service.store.engine import SQLITE
 from tests.hosted import FINGERPRINT, opened, run
+from tests.postgres import POSTGRESQL, migrated_url
 
 ROOT = Path(__file__).parents[1]
 SECRET = "hunter2"
@@ -200,6 +207,40 @@ def test_a_database_of_another_key_is_told_in_one_line(home):
     require_one_line(told, "server_key")
     assert FINGERPRINT.hex() not in told.stderr
     assert KEY not in told.stderr
+
+
+@pytest.mark.parametrize("kind", POSTGRESQL[:1])
+def test_a_database_that_can_not_be_read_now_is_told_in_one_line(home, request, kind):
+    """A game of the head file has to be looked up, and a maintenance command holds its table."""
+    url = migrated_url(kind, request, home, "start")
+    given = {"data_dir": home, "database_url": url, "server_key": KEY}
+    check(read(**given))
+    (home / "heads.log").write_text(f"nobody 3 {'0' * 64}\n")
+    with psycopg.connect(url) as other:
+        other.execute("LOCK TABLE game IN ACCESS EXCLUSIVE MODE")
+        told = serve(**{f"CUBILETE_{name.upper()}": str(value) for name, value in given.items()})
+    require_one_line(told, "database_url")
+
+
+def test_a_locked_database_is_told_in_one_line(home):
+    url = f"sqlite:///{home}/x.db"
+    check(read(data_dir=home, database_url=url))
+    with closing(SQLITE.connect(home / "x.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        told = serve(CUBILETE_DATA_DIR=str(home), CUBILETE_DATABASE_URL=url)
+    require_one_line(told, "database_url")
+
+
+def test_an_application_that_does_not_start_says_so_in_one_line(home, monkeypatch, capsys):
+    """What was right when the settings were checked may be wrong when a worker starts."""
+    monkeypatch.undo()
+    (home / "server.key").write_text(KEY)
+    server = uvicorn.Server(uvicorn.Config(create_app(read(data_dir=home)), port=0, lifespan="on"))
+    with pytest.raises(SystemExit):
+        asyncio.run(server.serve())
+    errors = [line for line in capsys.readouterr().err.splitlines() if "INFO" not in line]
+    assert len(errors) == 2
+    assert "chmod 600" in errors[0]
 
 
 @pytest.mark.parametrize("command", [["openapi"], ["db", "current"], ["db", "upgrade"]])

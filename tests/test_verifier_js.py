@@ -4,6 +4,7 @@ verdicts equal to those of the offline verifier."""
 import base64
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,17 @@ def test_the_second_spelling_of_a_signature_is_refused(other: JavaScriptVerifier
     failure = agreed(other, text_of(FINISHED["lines"]), given).failure
     assert failure
     assert failure.code == "receipt_sig"
+
+
+def test_a_key_that_is_given_very_often_is_tried_once(other: JavaScriptVerifier) -> None:
+    """Tried each time it would take minutes."""
+    receipt = test_verify.RECEIPT | {"sig": "00" * 64}
+    given = {"receipts": [receipt], "public_keys": [test_verify.PUBLIC_KEY] * 50_000}
+    began = time.monotonic()
+    failure = agreed(other, text_of(FINISHED["lines"]), given).failure
+    assert failure
+    assert failure.code == "receipt_sig"
+    assert time.monotonic() - began < 20
 
 
 def test_random_games_and_their_changed_copies_have_one_verdict() -> None:

@@ -619,6 +619,22 @@ def test_a_receipt_without_its_public_key_is_refused(keys):
     assert fault(report) == (20, "receipt_key")
 
 
+def test_a_key_that_is_given_a_thousand_times_is_tried_once(monkeypatch):
+    """A record brings its own keys, and each try costs milliseconds."""
+    tried, check = [], verify.ed25519_verify
+
+    def count(*given):
+        tried.append(given)
+        return check(*given)
+
+    monkeypatch.setattr(verify, "ed25519_verify", count)
+    forged = RECEIPT | {"sig": "00" * 64}
+    record = json.loads(record_of(FINISHED["lines"], "finished", receipt=forged))
+    record["public_keys"] *= 1_000
+    assert fault(verify.verify_record(json.dumps(record).encode())) == (20, "receipt_sig")
+    assert len(tried) == 1
+
+
 def test_given_public_keys_replace_those_of_the_record():
     record = record_of(FINISHED["lines"], "finished", receipt=RECEIPT)
     own = verify.verify_record(record)

@@ -26,7 +26,8 @@ _KEY: Final = {
     "name": "Idempotency-Key",
     "in": "header",
     "description": "Makes the request safe to repeat: the same key gives the same answer, byte "
-    "for byte. Without a token it needs at least 22 characters.",
+    "for byte. Without a token, and where the answer tells a new one, it needs at least 22 "
+    "characters.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 _PREFER: Final = {

@@ -54,7 +54,7 @@ async def create_game(request: Request) -> Response:
         start=asked.start,
         turn_seconds=asked.turn_seconds,
     )
-    asking = caller(request, None, anybody=True)
+    asking = caller(request, None, anybody=True, tells_token=True)
     waiting, address = request.app.state.waiting, request.app.state.gate.caller(request.scope)
     await waiting.require_room(address, croupier(request))
     answer = await croupier(request).create(wanted, asking, views.created)

@@ -26,7 +26,12 @@ def croupier(request: Request) -> Croupier:
 
 
 def caller(
-    request: Request, version: int | None, *, acts: bool = False, anybody: bool = False
+    request: Request,
+    version: int | None,
+    *,
+    acts: bool = False,
+    anybody: bool = False,
+    tells_token: bool = False,
 ) -> Caller:
     """Who asks for a change; read the body first. ``version`` is its ``expected_version``."""
     state = request.app.state
@@ -34,6 +39,7 @@ def caller(
         request,
         version,
         anybody=anybody,
+        tells_token=tells_token,
         key_needed=state.key_needed,
         version_needed=acts and state.version_needed,
     )

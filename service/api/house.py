@@ -11,6 +11,7 @@ from service.api.metrics import Metrics
 from service.auditor import Auditor
 from service.croupier import Croupier
 from service.export import open_directory
+from service.errors import BadSetting, Unavailable
 from service.game import Game
 from service.heads import Head, HeadFile
 from service.keys import open_server_key, open_signing_keys
@@ -30,7 +31,10 @@ def check(settings: Settings) -> None:
         async with open_house(settings, Metrics()):
             pass
 
-    asyncio.run(try_once())
+    try:
+        asyncio.run(try_once())
+    except Unavailable as error:  # it opens, and takes no changes
+        raise BadSetting(f"CUBILETE_DATABASE_URL: {error}") from None
 
 
 def export_old(settings: Settings) -> int:

@@ -43,7 +43,7 @@ _BEARERS_MOST: Final = 32
 _ETAG: Final = re.compile(r'"(0|[1-9][0-9]{0,15})"')
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 _QUALITY: Final = re.compile(r"q=[01](\.[0-9]{0,3})?")
-_TOKENLESS_KEY_LENGTH: Final = 22
+_GUARDING_KEY_LENGTH: Final = 22
 _PREFER_NONE: Final = "receipt=no"
 
 M = TypeVar("M", bound=BaseModel)
@@ -205,19 +205,21 @@ def caller(
     version: int | None = None,
     *,
     anybody: bool = False,
+    tells_token: bool = False,
     key_needed: bool = False,
     version_needed: bool = False,
 ) -> Caller:
     """Who asks for a change. Read the body first: it is part of what a retry repeats.
 
-    ``version`` is the body's ``expected_version``; ``anybody`` may ask, without a token.
+    ``version`` is the body's ``expected_version``; ``anybody`` may ask, without a token;
+    ``tells_token`` says that the answer holds a new one.
     """
     token = bearer(request)
     known = _version(request, version)
     key = _header(request, "idempotency-key")
     if (key is None and key_needed) or (known is None and version_needed):
         raise PreconditionMissing
-    retry = None if key is None else _retry(request, token or None, key, anybody)
+    retry = None if key is None else _retry(request, token or None, key, anybody, tells_token)
     return Caller(token, retry, known, receipt=_PREFER_NONE not in _preferences(request))
 
 
@@ -237,15 +239,18 @@ def _version(request: Request, in_body: int | None) -> int | None:
     return int(match[1]) if in_body in (None, int(match[1])) else -1
 
 
-def _retry(request: Request, token: str | None, key: str, anybody: bool) -> Retry | None:
-    """What finds an earlier answer again. Without a token the key alone guards it, so that it
-    must be hard to guess; where a token is needed the caller is refused anyway."""
+def _retry(
+    request: Request, token: str | None, key: str, anybody: bool, tells_token: bool
+) -> Retry | None:
+    """What finds an earlier answer again. It must be hard to guess where the key alone guards
+    that answer: without a token, and for answers with a new token, which is asked for because
+    others may know the old one. Where a token is needed the caller is refused anyway."""
     if not _VISIBLE.fullmatch(key):
         raise InvalidInput(FieldError("header:Idempotency-Key", "wrong_form"))
     if token is None and not anybody:
         return None
-    if token is None and len(key) < _TOKENLESS_KEY_LENGTH:
-        limit = (("limit", _TOKENLESS_KEY_LENGTH),)
+    if (token is None or tells_token) and len(key) < _GUARDING_KEY_LENGTH:
+        limit = (("limit", _GUARDING_KEY_LENGTH),)
         raise InvalidInput(FieldError("header:Idempotency-Key", "too_short", limit))
     owner = b"" if token is None else keys.token_hash(token)
     scope = hashlib.sha256(enc(owner, key.encode())).digest()

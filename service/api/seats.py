@@ -35,7 +35,7 @@ router = APIRouter(prefix="/v1", tags=["seats"])
 async def join_game(id: str, request: Request) -> Response:
     """Join a game."""
     asked = await read_model(request, shapes.Join)
-    asking = caller(request, asked.expected_version, anybody=True)
+    asking = caller(request, asked.expected_version, anybody=True, tells_token=True)
     joining = Joining(
         name=asked.name,
         seat=asked.seat,
@@ -168,6 +168,6 @@ async def erase_name(id: str, seat: str, request: Request) -> Response:
 async def rotate_token(id: str, seat: str, request: Request) -> Response:
     """Replace a seat's token."""
     asked = await read_model(request, shapes.Step, optional=True)
-    asking = caller(request, asked.expected_version)
+    asking = caller(request, asked.expected_version, tells_token=True)
     rotated = croupier(request).rotate(game_id(id), seat_number(seat), asking, views.renewed)
     return await answered(request, id, asking, rotated)

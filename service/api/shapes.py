@@ -104,7 +104,8 @@ class NewGame(Model):
 
 
 class Join(Model):
-    """Take an open seat: the lowest one, or ``seat``."""
+    """Take an open seat: the lowest one, or ``seat``. The token of a seat that a rematch keeps
+    takes that one, under its old name unless ``name`` is given."""
 
     name: Name | None = None
     seat: Seat | None = None

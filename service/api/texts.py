@@ -311,6 +311,10 @@ FIELDS: Final[Mapping[str, Text]] = {
     "not_the_commitment": Text(
         "No es el compromiso de esta partida.", "Not the commitment of this game."
     ),
+    "not_the_kept_seat": Text(
+        "Esta credencial tiene reservado otro asiento: deja antes ese.",
+        "This token keeps another seat: leave that one first.",
+    ),
     "above_bankroll": Text(
         "Nadie tiene tantas fichas: son {limit}.", "Nobody holds that much: {limit} chips."
     ),

@@ -40,7 +40,7 @@ class Transport:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, _in_one_line(send))
             return
         began = time.perf_counter()
         answer = _Answer(send, only_head=scope["method"] == "HEAD")
@@ -80,6 +80,17 @@ class Transport:
         if answer.only_head:
             scope = {**scope, "method": "GET"}
         await self._app(scope, receive, answer.send)
+
+
+def _in_one_line(send: Send) -> Send:
+    """Tells why the application does not start without the way that led there."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "lifespan.startup.failed":
+            message["message"] = message["message"].strip().rpartition("\n")[2]
+        await send(message)
+
+    return sending
 
 
 def _host(scope: Scope) -> bytes:

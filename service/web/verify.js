@@ -629,7 +629,9 @@ export function checkReceipt(receipt, publicKeys) {
   if (!publicKeys.every((key) => isText(key) && HEX_32.test(key))) {
     throw new Refused("receipt_key", say`a public key is not 64 lowercase hex digits`);
   }
-  const keys = publicKeys.map(bytesOf).filter((key) => hexOf(sha256(key)).slice(0, 16) === keyId);
+  const keys = [...new Set(publicKeys)]
+    .map(bytesOf)
+    .filter((key) => hexOf(sha256(key)).slice(0, 16) === keyId);
   if (keys.length === 0) {
     throw new Refused("receipt_key", say`no given public key has the id of receipt ${seq}`);
   }
