@@ -1,12 +1,15 @@
 """Small requests that would cost much: what they ask for is bounded before it is done."""
 
 import time
+from typing import Any
 
 import httpx
 import pytest
 
 from service.names import canonical_name
 from service.replay import NotReplayable, audit
+from service.rules import RULESETS
+from tests.game_client import Table, new_game
 from tests.player import Player
 from tests.test_replay import forged, played
 
@@ -21,6 +24,27 @@ def test_of_very_many_faults_the_first_are_told(client: httpx.Client):
     answer = client.post("/v1/games", json=body)
     assert answer.status_code == 422
     assert len(answer.json()["errors"]) <= 50
+
+
+@pytest.mark.parametrize("ruleset", RULESETS, ids=[ruleset.key for ruleset in RULESETS])
+def test_no_answer_to_a_change_is_larger_than_a_request_may_be(client: httpx.Client, ruleset):
+    """With the most seats, the longest names and the longest texts that there may be."""
+    names = [f"{seat:>04}".replace("0", "🎲") + "🎲" * 36 for seat in range(ruleset.max_seats)]
+    options: dict[str, Any] = {}
+    if ruleset.key == "dice-duel":
+        deck = ["🎲" * 62] * 64
+        options = {"penalty": {"kind": "truth", "deck": deck}, "format": {"first_to_win": 9}}
+    answers = [client.post("/v1/games", json=new_game(ruleset.key, names, options=options))]
+    table = Table(client, answers[0].json())
+    for number in range(600):
+        game = answers[-1].json()["game"]
+        if game["status"] != "playing":
+            break
+        answers.append(table.step(game, number))
+        assert answers[-1].is_success, answers[-1].text
+    largest = max(len(answer.content) for answer in answers)
+    print(f"{ruleset.key}: {largest} bytes, the largest of {len(answers)} answers")
+    assert largest < 64 * 1024
 
 
 def test_a_language_header_is_read_in_one_pass_and_not_for_ever(client: httpx.Client):

@@ -347,6 +347,10 @@ FIELDS: Final[Mapping[str, Text]] = {
     "too_large": Text("El máximo es {limit}.", "The most is {limit}."),
     "too_short": Text("Son al menos {limit}.", "At least {limit} are needed."),
     "too_long": Text("Son como mucho {limit}.", "At most {limit} are allowed."),
+    "texts_too_long": Text(
+        "Todos los textos juntos tienen como mucho {limit} caracteres.",
+        "All texts together have at most {limit} characters.",
+    ),
 }
 
 # Why an action is illegal, by the reason codes of the rulesets.

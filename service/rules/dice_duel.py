@@ -15,6 +15,7 @@ from service.errors import FieldError
 from service.rules import base
 from service.rules.base import LegalAction, Outcome
 from service.rules.dice_duel_state import (
+    DECK_MOST,
     BestOf,
     Chose,
     DuelEvent,
@@ -272,7 +273,9 @@ class DiceDuel(base.Ruleset[DuelOptions, DuelState, DuelEvent]):
 
     def check_options(self, options: DuelOptions, seats: int) -> Iterator[FieldError]:
         """The trio rule has three dice; best of is for two seats and the others for more, unless
-        the table plays free formats."""
+        the table plays free formats. A deck is in every answer, and therefore short."""
+        if options.penalty is not None and sum(map(len, options.penalty.deck)) > DECK_MOST:
+            yield FieldError("/penalty/deck", "texts_too_long", (("limit", DECK_MOST),))
         if options.rule == "trio_pair_sum" and options.dice != 3:
             yield FieldError("/dice", "needs_three_dice")
         if not isinstance(options.format, BestOf):

@@ -20,6 +20,8 @@ Phase: TypeAlias = Literal["rolling", "choosing", "tiebreak"]
 
 # --- options ------------------------------------------------------------------------------------
 
+DECK_MOST: Final = 4_000
+"""Code points of all texts of a deck: every answer about a game holds them."""
 # No control characters, and none that break the line or turn the direction of writing.
 _TEXT: Final = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+$"
 
@@ -89,7 +91,10 @@ class Penalty(Model):
         min_length=1,
         max_length=64,
         title="Deck",
-        description="The texts drawn from; a text can be drawn more than once.",
+        description=(
+            "The texts drawn from, together up to 4,000 characters; a text can be drawn more "
+            "than once."
+        ),
     )
 
 

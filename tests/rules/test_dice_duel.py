@@ -680,6 +680,7 @@ def test_the_penalty_die_has_a_face_for_each_text_and_is_published_only_when_use
         (["x", "x\u202ey"], "/1", "wrong_form"),
         (["x", 1], "/1", "wrong_type"),
         ("sing", "", "wrong_type"),
+        (["x" * 200] * 20 + ["x"], "", "texts_too_long"),
     ],
 )
 def test_a_malformed_deck_is_refused(deck: Any, pointer: str, code: str) -> None:
@@ -688,7 +689,7 @@ def test_a_malformed_deck_is_refused(deck: Any, pointer: str, code: str) -> None
 
 
 def test_a_deck_holds_one_to_sixty_four_texts_of_up_to_two_hundred_code_points() -> None:
-    for deck in (["¿Cantas? 🎲"], ["🎲" * 200] * 64):
+    for deck in (["¿Cantas? 🎲"], ["🎲" * 200] * 20, ["🎲" * 62] * 64):
         options = DUEL.parse_options({"penalty": {"kind": "forfeit", "deck": deck}}, 2)
         assert DUEL.load_options(options.model_dump(mode="json")) == options
 
