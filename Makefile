@@ -19,7 +19,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check format openapi golden policies simulate simulator soak planted mutants verifiers bench bench-long migrate lock clean
+.PHONY: help serve test check format openapi golden policies simulate fuzz simulator soak planted mutants verifiers bench bench-long migrate lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ planted: $(VENV)/.dev ## plant bugs in a copy, one by one: each must fail its te
 
 mutants: $(VENV)/.dev ## change rules and dice at random in a copy: tests must notice (ARGS="--count 300")
 	$(RUN) soak.mutants $(ARGS)
+
+fuzz: $(VENV)/.dev ## the whole contract under schemathesis, with a seed (ARGS="--examples 500 --seed 7")
+	$(RUN) tests.fuzz $(ARGS)
 
 verifiers: $(VENV)/.dev ## both verifiers on 10,000 random games and changed copies (ARGS="--seed 7")
 	$(RUN) tests.compare_verifiers --games 10000 $(ARGS)

@@ -28,7 +28,7 @@ _KEY: Final = {
     "description": "Makes the request safe to repeat: the same key gives the same answer, byte "
     "for byte. Without a token, and where the answer tells a new one, it needs at least 22 "
     "characters.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
 }
 _PREFER: Final = {
     "name": "Prefer",
@@ -40,7 +40,7 @@ _IF_MATCH: Final = {
     "name": "If-Match",
     "in": "header",
     "description": 'The version that the caller has seen, as `"7"`; another one gives 412.',
-    "schema": {"type": "string"},
+    "schema": {"type": "string", "pattern": '^"(0|[1-9][0-9]{0,15})"$'},
 }
 _IF_NONE_MATCH: Final = {
     "name": "If-None-Match",
