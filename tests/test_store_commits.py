@@ -209,6 +209,29 @@ def test_a_commit_that_is_told_as_failed_is_looked_for(database_url, keyed):
     run(story())
 
 
+def test_a_commit_that_fails_leaves_no_transaction_open(database_url):
+    """As when the disk fails: the next change must not find the lock still held."""
+
+    async def story():
+        async with opened(database_url) as store:
+            made = await created(store)
+            dialect: Any = store._engine.dialect
+            commit, failing = dialect.do_commit, [True]
+
+            def fail(connection: Any) -> None:
+                if threading.current_thread().name == "committer" and failing[0]:
+                    failing[0] = False
+                    raise dialect.dbapi.OperationalError("disk I/O error")
+                commit(connection)
+
+            dialect.do_commit = fail
+            answer = await roll(store, made)
+            assert not failing[0]
+            assert await store.lines(made.id, 3) == [answer.body]
+
+    run(story())
+
+
 def test_when_nobody_can_tell_a_change_is_not_decided_again(database_url):
     """The caller is told to come back, what was made stands, and readers see it."""
 

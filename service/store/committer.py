@@ -144,10 +144,11 @@ class Committer:
         for attempt in range(1, _ATTEMPTS + 1):
             batch = self._batch(jobs)
             try:
+                # A COMMIT that fails when the block ends is rolled back before anybody else has
+                # the connection; one that fails inside of it would not be.
                 with self._connected().begin() as transaction:
                     batch.run(transaction.connection)
                     sent = batch
-                    transaction.commit()
                 self._watch(batch)
                 return self._done(batch)
             except Exception as error:
