@@ -5,7 +5,6 @@ committer runs under the game's lock, so each reads top to bottom: who asks, may
 follows, what is answered.
 """
 
-import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -512,10 +511,14 @@ class Croupier:
             versions = await self._store.going(ids[start : start + _PAGE])
             for game_id, version in versions.items():
                 if version < known[game_id].seq:
-                    with contextlib.suppress(GameOver):  # another process was first
+                    try:
                         # Whatever is due: a throw that was made before must not fall otherwise.
                         await self._by_itself(game_id, self._ending(at))
                         ended.append(game_id)
+                    except GameFrozen:  # nobody acts in it anyway
+                        _log.error("game %s is behind its last known head, and frozen", game_id)
+                    except GameOver:  # another process was first
+                        continue
         return ended
 
     def _ending(self, at: int) -> Decide:

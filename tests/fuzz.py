@@ -14,12 +14,13 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tests.fuzz_hooks import GAMES, PLACEHOLDER
 from tests.game_client import Table, create
 from tests.server import Server
 
-OPEN = {"names": ["Ana", None, None], "start": False}
+OPEN: dict[str, Any] = {"names": ["Ana", None, None], "start": False}
 
 
 def games(server: Server) -> Iterator[Table]:

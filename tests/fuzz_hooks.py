@@ -16,14 +16,14 @@ _turns = itertools.cycle([*_known[0::2], None, *_known[1::2], None, *_known, Non
 @schemathesis.hook
 def before_call(_: Any, case: Any, kwargs: dict[str, Any]) -> None:
     """The next of the games, and its host's token where the right one was to be sent."""
-    path = case.path_parameters
+    path: dict[str, Any] = case.path_parameters or {}
     chosen = next(_turns) if path and "id" in path else None
-    if chosen is None:
+    if not path or chosen is None:
         return
     path["id"], token = chosen
     if "seat" in path and str(path["seat"]) not in ("0", "1", "2"):
         path["seat"] = len(str(path["seat"])) % 3
-    for headers in (case.headers, kwargs.get("headers")):
-        for name in headers or ():
+    for headers in (case.headers or {}, kwargs.get("headers") or {}):
+        for name in headers:
             if PLACEHOLDER in str(headers[name]):
                 headers[name] = f"Bearer {token}"

@@ -25,12 +25,12 @@ class Attacked:
     """What a server answered to each request, by name, and its tables before and after."""
 
     answers: dict[str, Raw]
-    before: dict[str, list[object]]
-    after: dict[str, list[object]]
+    before: dict[str, list[str]]
+    after: dict[str, list[str]]
     log: str
 
 
-def contents(url: str) -> dict[str, list[object]]:
+def contents(url: str) -> dict[str, list[str]]:
     """Every row of every table."""
     engine = open_engine(url)
     try:

@@ -132,6 +132,7 @@ def _id_of(cursor: str | None) -> str | None:
             shapes.GameShape,
             "The game",
             "game_not_found",
+            "game_frozen",
             "version_not_found",
             "invalid_input",
         ),

@@ -39,6 +39,7 @@ router = APIRouter(prefix="/v1", tags=["record"])
         shapes.LogPage,
         "A page of the log; with `Accept: application/jsonl` the stored bytes, whole",
         "game_not_found",
+        "game_frozen",
         "invalid_input",
         media={_JSONL: {"schema": {"type": "string"}}},
     ),
@@ -85,7 +86,9 @@ async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes
 @router.get(
     "/games/{id}/head",
     openapi_extra=asks(change=False),
-    responses=answers(200, shapes.ReceiptShape, "The receipt", "game_not_found", "invalid_input"),
+    responses=answers(
+        200, shapes.ReceiptShape, "The receipt", "game_not_found", "game_frozen", "invalid_input"
+    ),
 )
 async def read_receipt(id: str, request: Request) -> Response:
     """The head of a log, signed: a receipt to keep."""
@@ -103,7 +106,12 @@ async def read_receipt(id: str, request: Request) -> Response:
     "/games/{id}/audit",
     openapi_extra=asks(change=False),
     responses=answers(
-        200, shapes.AuditRecord, "The audit record", "game_not_found", "invalid_input"
+        200,
+        shapes.AuditRecord,
+        "The audit record",
+        "game_not_found",
+        "game_frozen",
+        "invalid_input",
     ),
 )
 async def read_audit_record(id: str, request: Request) -> Response:

@@ -13,7 +13,6 @@ from service.store.change import HostedGame
 from service.store.listing import UNREADABLE
 
 _log = logging.getLogger(__name__)
-
 _game, _holder, _root_salt = tables.game, tables.holder, tables.root_salt
 
 
@@ -77,7 +76,8 @@ def revisions(connection: Connection, game_ids: Sequence[str]) -> dict[str, int]
 
 
 def read_games(connection: Connection, game_ids: Sequence[str]) -> dict[str, HostedGame]:
-    """These games, read whole in two statements."""
+    """These games, read whole in two statements; raises GameFrozen if the rows of one make no game
+    any more."""
     if not game_ids:
         return {}
     rows = connection.execute(
