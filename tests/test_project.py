@@ -357,6 +357,26 @@ def test_the_middleware_that_breaks_streams_would_be_found(source):
     assert any(map(breaks_streams, ast.walk(ast.parse(source))))
 
 
+def asks_for_a_url(node):
+    """Whether a request is asked for its URL, which its Host header helps to make."""
+    return isinstance(node, ast.Attribute) and (
+        (node.attr == "url" and getattr(node.value, "id", "") in ("request", "self"))
+        or node.attr in ("base_url", "url_for")
+    )
+
+
+def test_nothing_decides_by_a_url_that_the_caller_makes():
+    """Paths are taken from the scope, where no Host header reaches."""
+    api = [(name, tree) for name, tree in shipped_modules() if name.startswith("service/api/")]
+    assert len(api) > 10
+    assert not {name for name, tree in api if any(map(asks_for_a_url, ast.walk(tree)))}
+
+
+@pytest.mark.parametrize("source", ["request.url.path", "str(request.base_url)", "self.url"])
+def test_a_url_that_the_caller_makes_would_be_found(source):
+    assert any(map(asks_for_a_url, ast.walk(ast.parse(source))))
+
+
 def test_the_verifier_uses_nothing_but_the_standard_library():
     foreign = {
         f"{name}: {imported}"

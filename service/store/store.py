@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
@@ -16,6 +17,7 @@ from service.store.cache import GameCache, read_games
 from service.store.change import Answer, Check, Committed, Decide, HostedGame, Job, Retry
 from service.store.committer import Committer
 from service.store.engine import (
+    BUSY_TIMEOUT_S,
     ProcessLock,
     is_sqlite,
     open_engine,
@@ -271,11 +273,18 @@ class Store:
         )
 
     def _in_thread(self, engine: Engine, work: Callable[[Connection], T]) -> asyncio.Future[T]:
-        return asyncio.get_running_loop().run_in_executor(self._readers, _run, engine, work)
+        loop, asked_at = asyncio.get_running_loop(), time.monotonic()
+        return loop.run_in_executor(self._readers, _run, engine, work, asked_at)
 
 
-def _run(engine: Engine, work: Callable[[Connection], T]) -> T:
-    """Work in one transaction, once more if it met a connection that was lost meanwhile."""
+def _run(engine: Engine, work: Callable[[Connection], T], asked_at: float) -> T:
+    """Work in one transaction, once more if it met a connection that was lost meanwhile.
+
+    Where every reader waits for a database that is stuck, those behind them are told so at once,
+    and do not wait in their turn.
+    """
+    if time.monotonic() - asked_at > BUSY_TIMEOUT_S:
+        raise Unavailable("too many reads wait for the database")
     for last in (False, True):
         try:
             with engine.begin() as connection:

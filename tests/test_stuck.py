@@ -1,0 +1,137 @@
+"""A server whose database is stuck, full or gone: told soon, nothing acknowledged is lost, and it
+heals without a restart."""
+
+import asyncio
+import resource
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from service.store import upgrade
+from service.verify import verify_log
+from tests.crowd import Asked, Crowd
+from tests.game_client import Table, bearer, create, keyed, new_key
+from tests.postgres import POSTGRESQL, PipServer, migrated_url
+from tests.server import Server
+
+OPTIONS = {"starter": "seat", "target": 10_000, "auto_hold": False}
+CLIENTS = 200
+PATIENCE_S = 15  # some times the four seconds that it takes on an idle machine
+
+
+def rolled(table: Table) -> Asked:
+    return Asked(f"{table.path}/actions", {"kind": "roll"}, bearer(table.host))
+
+
+@pytest.mark.parametrize("kind", POSTGRESQL[:1])
+def test_two_hundred_clients_of_a_stuck_database_are_told_soon_and_served_again(
+    kind, request, tmp_path
+):
+    url = migrated_url(kind, request, tmp_path, "stuck")
+    with Server(tmp_path, CUBILETE_DATABASE_URL=url) as server, server.client() as client:
+        table = create(client, hotseat=True, options=OPTIONS)
+        wrong = Asked(f"{table.path}/actions", {"kind": "roll"}, bearer("cub_host_" + "A" * 43))
+        asked = [rolled(table), Asked(table.path, method="GET"), wrong] * (CLIENTS // 3)
+
+        async def story() -> tuple[list[int], float, int]:
+            async with Crowd(server, len(asked) + 1) as crowd:
+                began = time.monotonic()
+                waiting = asyncio.ensure_future(crowd.ask_at_once(asked))
+                await asyncio.sleep(0.2)
+                alive = await crowd.ask(len(asked), Asked("/livez", method="GET"))
+                answers = await waiting
+                return [one.status for one in answers], time.monotonic() - began, alive.status
+
+        with psycopg.connect(url) as other:
+            other.execute("LOCK TABLE game IN ACCESS EXCLUSIVE MODE")
+            statuses, took, alive = asyncio.run(story())
+        assert alive == 200
+        assert Counter(statuses) == {503: len(asked)}
+        assert took < PATIENCE_S
+        assert client.get("/readyz").status_code == 200
+        assert table.post("/actions", {"kind": "roll"}).status_code == 200
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["fast", "immediate"])
+def test_a_postgresql_that_is_restarted_is_used_again_within_seconds(how, tmp_path):
+    if "pip" not in POSTGRESQL:
+        pytest.skip("no PostgreSQL from pip for this platform")
+    postgresql = PipServer()
+    try:
+        restart_under_load(postgresql, how, tmp_path)
+    finally:
+        postgresql.remove()
+
+
+def restart_under_load(postgresql: PipServer, how: signal.Signals, home: Path) -> None:
+    upgrade(postgresql.url)
+    acked: list[bytes] = []
+    with Server(home, CUBILETE_DATABASE_URL=postgresql.url) as server, server.client() as client:
+        table = create(client, hotseat=True, options=OPTIONS)
+        for _ in range(2):
+            acked += [roll_until_taken(table) for _ in range(10)]
+            postgresql.stop(how)
+            refused = table.post("/actions", {"kind": "roll"}, headers=keyed(new_key()))
+            assert refused.status_code == 503
+            assert int(refused.headers["retry-after"]) >= 1
+            assert client.get("/livez").status_code == 200
+            postgresql.start()
+            began = time.monotonic()
+            acked.append(roll_until_taken(table))
+            assert time.monotonic() - began < PATIENCE_S
+        require_all(table, acked)
+
+
+def roll_until_taken(table: Table) -> bytes:
+    """One roll, sent again with its key until it is answered."""
+    headers, deadline = keyed(new_key()), time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        answer = table.post("/actions", {"kind": "roll"}, headers=headers)
+        if answer.status_code == 200:
+            return answer.content
+        assert answer.status_code == 503, answer.text
+    raise AssertionError("not served again")
+
+
+def require_all(table: Table, acked: list[bytes]) -> None:
+    """Every answered action is in the log, once and in order, and the log is sound."""
+    whole = table.send("GET", "/log", headers={"accept": "application/jsonl"}).content
+    lines = whole.splitlines()[len(whole.splitlines()) - len(acked) :]
+    assert all(line in answer for line, answer in zip(lines, acked, strict=True))
+    assert table.version == table.created["version"] + len(acked)
+    report = verify_log(whole, claim="incomplete")
+    assert report.ok, report.text()
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits another process")
+def test_a_server_whose_disk_takes_no_more_serves_reads_and_goes_on_once_it_does(tmp_path):
+    """No file may grow beyond a size: SQLite gets an error from write(), as from a bad disk."""
+    with Server(tmp_path) as server, server.client() as client:
+        table = create(client, hotseat=True, options=OPTIONS)
+        acked = [roll_until_taken(table) for _ in range(5)]
+        assert server._process is not None
+        pid = server._process.pid
+        wal = tmp_path / "cubilete.db-wal"
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (wal.stat().st_size, resource.RLIM_INFINITY))
+        refused = unknown = 0
+        for _ in range(10):
+            key = keyed(new_key())
+            answer = table.post("/actions", {"kind": "roll"}, headers=key)
+            if answer.status_code == 200:
+                acked.append(answer.content)
+                continue
+            assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+            refused, unknown = refused + 1, unknown + 1
+            assert client.get(table.path).status_code == 200
+        assert refused > 0
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, unlimited)
+        acked += [roll_until_taken(table) for _ in range(5)]
+        require_all(table, acked)
+        server.stop()
+        server.start()
+        require_all(table, acked)
