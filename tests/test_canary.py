@@ -12,7 +12,8 @@ from typing import Any
 
 import httpx
 
-from service.dice import KeyChain, client_commit
+from service import verify
+from service.dice import D6, KeyChain, client_commit, faces
 from service.keys import open_server_key
 from service.rules import RULESETS
 from tests.player import Player
@@ -20,7 +21,9 @@ from tests.server import Server
 
 SEED = 20_261_130
 MODES = ("operator", "open", "sealed")
+AHEAD, DICE = 200, 6  # throws and dice of which the bytes are searched for as well
 HEX = re.compile(rb"[0-9a-f]{64}", re.IGNORECASE)
+DECIMAL = re.compile(rb"[0-9]{60,80}")
 BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{43}=?")
 
 
@@ -114,19 +117,38 @@ def secrets_of(data_dir: Path) -> tuple[set[bytes], int]:
                 going += 1
                 root = server_key.root(game_id, salt)
                 chain = KeyChain(root, json.loads(setup)["throws_max"])
-                secret |= {chain.key(n) for n in range(now["throws"] + 1, chain.length + 1)}
+                numbers = range(now["throws"] + 1, chain.length + 1)
+                secret |= {chain.key(number) for number in numbers}
+                context = bytes.fromhex(now["context"])
+                secret |= {
+                    block(chain.key(number), context, number, die)
+                    for number in numbers[:AHEAD]
+                    for die in range(DICE)
+                }
         secret |= {row[0] for row in database.execute("SELECT salt FROM holder")}
     database.close()
     return secret, going
 
 
+def block(key: bytes, context: bytes, throw: int, die: int) -> bytes:
+    """The first bytes that a die of a throw comes from (docs/fair-dice.md, section 3)."""
+    return verify.mac(key, "die", context, b"", verify.u32(throw), verify.u32(die), verify.u32(0))
+
+
 def shown(secret: set[bytes], recorded: bytes) -> list[str]:
-    """Secrets that the recording holds as hex, as base64 or as they are."""
+    """Secrets that the recording holds as hex, base64 or a number, or as they are."""
     hexes = [text for text in HEX.findall(recorded) if bytes.fromhex(text.decode()) in secret]
     coded = [text for start in range(4) for text in BASE64.findall(recorded[start:])]
     found = [text for text in coded if decoded(text) in secret]
+    numbers = {one.to_bytes(32, "big"): str(one) for one in secret_numbers(recorded)}
+    found += [text.encode() for one, text in numbers.items() if one in secret]
     windows = {recorded[at : at + 32] for at in range(len(recorded) - 31)}
     return [text.decode() for text in hexes + found] + [one.hex() for one in secret & windows]
+
+
+def secret_numbers(recorded: bytes) -> list[int]:
+    """Numbers in decimal digits that could be 32 bytes."""
+    return [int(text) for text in DECIMAL.findall(recorded) if int(text) < 2**256]
 
 
 def decoded(text: bytes) -> bytes:
@@ -161,3 +183,12 @@ def test_the_canary_would_sing() -> None:
     told = b"a" + bytes(range(32)).hex().upper().encode() + b" "
     told += base64.urlsafe_b64encode(bytes(range(1, 33))) + b" " + b"x" * 32
     assert len(shown(secret, told)) >= 3
+    number = int.from_bytes(b"x" * 32, "big")
+    assert shown(secret, b"[%d]" % number) == [str(number)]
+
+
+def test_the_bytes_that_are_searched_for_are_those_of_the_dice() -> None:
+    key, context = bytes(range(32)), bytes(32)
+    for die, face in enumerate(faces(key, context, 7, [D6] * DICE)):
+        word = int.from_bytes(block(key, context, 7, die)[:4], "big")
+        assert word % 6 + 1 == face

@@ -1,5 +1,6 @@
 """What the documentation says of the code, held against the code."""
 
+import ast
 import importlib
 import json
 import os
@@ -219,3 +220,44 @@ def test_the_floors_of_architecture_md_are_those_of_the_contract():
     known = set(re.findall(r"\((\w+)\)", floors)) - {"__main__"}
     there = {name for name in known if list((ROOT / "service").glob(f"{name}*"))}
     assert told == there | {"verify", "web"}
+
+
+# --- faults and attacks -------------------------------------------------------------------------
+
+CATALOGUE = {"A": 14, "B": 20, "C": 11, "D": 17, "E": 18, "F": 6, "G": 7}
+
+
+def tests_that_exist() -> set[str]:
+    """The names of all test functions and of the classes that are tests."""
+    trees = [ast.parse(path.read_text("utf-8")) for path in (ROOT / "tests").rglob("test_*.py")]
+    names = {
+        node.name
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assigned = {
+        target.id
+        for tree in trees
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    return {name for name in names | assigned if name.startswith(("test_", "Test"))}
+
+
+def test_security_md_has_every_fault_and_attack():
+    rows = [row for rows in tables(page("security.md")) for row in rows]
+    wanted = [f"{letter}{one + 1}" for letter, count in CATALOGUE.items() for one in range(count)]
+    assert [row[0] for row in rows] == wanted
+    assert all(what and holds for _, what, holds, _ in rows)
+
+
+def test_every_row_of_security_md_names_tests_that_exist_or_says_why_there_are_none():
+    known = tests_that_exist()
+    for name, _, holds, told in (row for rows in tables(page("security.md")) for row in rows):
+        tests = re.findall(r"`([^`]+)`", told)
+        assert set(tests) <= known, (name, set(tests) - known)
+        assert tests or holds.startswith("No test: "), name
+        assert told == ", ".join(f"`{one}`" for one in tests), name

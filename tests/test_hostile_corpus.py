@@ -1,5 +1,6 @@
 """The corpus of hostile requests against both databases: refused alike, and nothing moves."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -110,6 +111,14 @@ def test_no_hostile_request_changes_a_row(attacked, kind):
     }
     assert after == before
     assert before["entry"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_hostile_request_writes_into_the_log(attacked, kind):
+    """No line of its own, no escape for a terminal, nothing of what was sent."""
+    log = attacked[kind].log
+    assert not re.search("[^\n -~]", log)
+    assert not re.search("etc/passwd|event: win|Set-Cookie|OR 1=1|script", log)
 
 
 def test_both_databases_refuse_alike(attacked):

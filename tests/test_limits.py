@@ -6,11 +6,14 @@ from typing import Any
 import httpx
 import pytest
 
+from service.heads import FILE, HeadFile
 from service.names import canonical_name
 from service.replay import NotReplayable, audit
 from service.rules import RULESETS
-from tests.game_client import Table, new_game
+from tests.game_client import Table, create, new_game
 from tests.player import Player
+from tests.postgres import POSTGRESQL, migrated_url
+from tests.server import Server
 from tests.test_replay import forged, played
 
 
@@ -51,6 +54,29 @@ def test_a_language_header_is_read_in_one_pass_and_not_for_ever(client: httpx.Cl
     headers = {"accept-language": "a" + " " * 15_000 + "x"}
     answer = client.get("/nope", headers=headers, timeout=10)
     assert (answer.status_code, answer.headers["content-language"]) == (404, "en")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", *POSTGRESQL[:1]])
+def test_a_series_is_read_from_any_number(kind, request, tmp_path):
+    """Columns end at 2**31 - 1 on one database and not on the other."""
+    url = migrated_url(kind, request, tmp_path, "limits")
+    with Server(tmp_path, CUBILETE_DATABASE_URL=url) as server, server.client() as client:
+        path = f"/v1/series/{create(client).id}"
+        assert len(client.get(path, params={"after": 0}).json()["games"]) == 1
+        for after in (2**31 - 1, 2**31, 2**53 - 1):
+            answer = client.get(path, params={"after": after})
+            assert (answer.status_code, answer.json()["games"]) == (200, [])
+        for after in (2**53, 2**63, 10**400):
+            assert client.get(path, params={"after": after}).status_code == 422
+
+
+def test_the_head_file_is_its_owners_alone_also_after_it_was_shortened(tmp_path):
+    path = tmp_path / FILE
+    path.write_text(f"a 1 {'0' * 64}\na 2 {'1' * 64}\n")
+    path.chmod(0o644)
+    HeadFile(tmp_path, sync=True).close()
+    assert path.read_text() == f"a 2 {'1' * 64}\n"
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_long_run_of_accents_is_refused_before_it_is_normalised():
