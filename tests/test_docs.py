@@ -227,7 +227,7 @@ def test_the_floors_of_architecture_md_are_those_of_the_contract():
 CATALOGUE = {"A": 14, "B": 20, "C": 11, "D": 17, "E": 18, "F": 6, "G": 7}
 
 
-def tests_that_exist() -> set[str]:
+def known_tests() -> set[str]:
     """The names of all test functions and of the classes that are tests."""
     trees = [ast.parse(path.read_text("utf-8")) for path in (ROOT / "tests").rglob("test_*.py")]
     names = {
@@ -254,8 +254,8 @@ def test_security_md_has_every_fault_and_attack():
     assert all(what and holds for _, what, holds, _ in rows)
 
 
-def test_every_row_of_security_md_names_tests_that_exist_or_says_why_there_are_none():
-    known = tests_that_exist()
+def test_every_row_of_security_md_names_known_tests_or_says_why_there_are_none():
+    known = known_tests()
     for name, _, holds, told in (row for rows in tables(page("security.md")) for row in rows):
         tests = re.findall(r"`([^`]+)`", told)
         assert set(tests) <= known, (name, set(tests) - known)
