@@ -5,6 +5,7 @@ committer runs under the game's lock, so each reads top to bottom: who asks, may
 follows, what is answered.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

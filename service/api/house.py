@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from service.api.metrics import Metrics
 from service.auditor import Auditor
 from service.croupier import Croupier
-from service.export import open_directory
 from service.errors import BadSetting, Unavailable
+from service.export import open_directory
 from service.game import Game
 from service.heads import Head, HeadFile
 from service.keys import open_server_key, open_signing_keys

@@ -16,7 +16,15 @@ from service.store import tables
 
 _log = logging.getLogger(__name__)
 _OUTCOME: Final[TypeAdapter[Outcome]] = TypeAdapter(Outcome)
-UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, CubileteError)
+UNREADABLE: Final = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    CubileteError,
+)
 
 
 @dataclass(frozen=True, slots=True)
