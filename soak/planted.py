@@ -248,8 +248,8 @@ BUGS: Final[tuple[Bug, ...]] = (
     _bug(
         "names are compared as they are written",
         "names",
-        'unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())',
-        "name",
+        'unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())',
+        "seen",
         "test_names.py::test_names_that_differ_in_form_alone_are_equal",
     ),
     _bug(

@@ -216,7 +216,7 @@ def test_whatever_can_be_read_is_read_with_any_token_or_none(api, strangers, ope
 
 @pytest.mark.parametrize("path", OWN.values(), ids=OWN.keys())
 def test_what_is_ones_own_is_told_to_whom_it_belongs(api, path):
-    table = playing(api)
+    table = playing(api).table
     expected = {None: NO_TOKEN, UNKNOWN: NOT_KNOWN}
     for token, code in expected.items():
         answer = api.get(path, headers=bearer(token))
