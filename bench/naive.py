@@ -217,7 +217,7 @@ def _answer(step: steps.Step) -> dict[str, Any]:
     )
     return {
         "entry": json.loads(step.lines[0]),
-        "game": views.game_json(hosted),
+        "game": views.game_json(hosted, ()),
         "receipt": signing.sign(game.id, game.version, game.head).to_json(),
     }
 

@@ -18,6 +18,7 @@ from service import verify as verifier
 from service.api.access import log_config
 from service.api.app import create_app
 from service.api.connection import Connection, ConnectionLimits, Watch
+from service.api.draining import end_in_peace
 from service.api.house import check, export_old
 from service.errors import BadSetting
 from service.keys import key_id, rotate_signing_key
@@ -37,6 +38,8 @@ app.add_typer(db, name="db")
 signing = typer.Typer(help="The keys that sign receipts.", no_args_is_help=True)
 app.add_typer(signing, name="keys")
 
+# What is left of ten seconds is for closing the store.
+_LAST_REQUESTS_S = 7
 _OTHER_FILES = 256
 
 DatabaseUrl = Annotated[
@@ -79,6 +82,7 @@ def serve(
         # What is wrong with database or key is told here, in one line, before a worker starts.
         check(settings)
         _require_address(settings.host, settings.port)
+    end_in_peace()
     if settings.workers == 1:
         _run(settings, create_app(settings))
     else:
@@ -133,7 +137,7 @@ def _run(settings: Settings, application: Any) -> None:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=10,
+        timeout_graceful_shutdown=_LAST_REQUESTS_S,
         # A worker that starts on a busy machine is not dead yet.
         timeout_worker_healthcheck=30,
     )

@@ -7,7 +7,7 @@ follows, what is answered.
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -107,7 +107,8 @@ class _Overdue(CubileteError):
 
 class Croupier:
     """Runs the tables of one server. ``now`` gives integer milliseconds UTC; seeds are due
-    ``reveal_seconds`` after the roster was sealed."""
+    ``reveal_seconds`` after the roster was sealed; ``present`` gives the seats of a game whose
+    players are there."""
 
     def __init__(
         self,
@@ -117,6 +118,7 @@ class Croupier:
         now: Callable[[], int],
         entropy: keys.Entropy,
         reveal_seconds: int = 600,
+        present: Callable[[str], Collection[int]] = lambda _: (),
     ) -> None:
         self._store = store
         self._key = server_key
@@ -124,6 +126,7 @@ class Croupier:
         self._now = now
         self._entropy = entropy
         self._reveal_ms = 1000 * reveal_seconds
+        self._present = present
         self._chains = ChainCache(_KEYS_CACHED)
         self._making = Slots("chains", _CHAINS_AT_ONCE, threads=2)
         self._replaying = Slots("replays", _REPLAYS_AT_ONCE)
@@ -462,6 +465,15 @@ class Croupier:
         lines = await self._store.lines(game_id, limit=version + 1)
         return replace(hosted, game=await self._replaying.run(replay, lines))
 
+    def ruleset_of(self, game_id: str) -> str | None:
+        """The key of a game's ruleset, if the game is in memory: for what is counted."""
+        hosted = self._store.remembered(game_id)
+        return None if hosted is None else hosted.game.ruleset.key
+
+    def present(self, hosted: HostedGame) -> Collection[int]:
+        """The seats whose players are there."""
+        return self._present(hosted.game.id)
+
     def receipt(self, game: Game) -> keys.Receipt:
         """The signed head of a game."""
         return self.signing_keys.sign(game.id, game.version, game.head)
@@ -640,7 +652,14 @@ class Croupier:
             write = self._followed_by_bots(write)
         game = write.hosted.game
         receipt = self.receipt(game) if caller.receipt else None
-        return Done(write.hosted, write.lines, receipt, host_token, seat_tokens)
+        return Done(
+            write.hosted,
+            write.lines,
+            receipt,
+            host_token,
+            seat_tokens,
+            self._present(game.id),
+        )
 
     def _changed(self, write: Write, caller: Caller, render: Render) -> Change:
         done = self._done(write, caller)

@@ -1,6 +1,6 @@
 """What the croupier is asked for, and what it hands back to be answered."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -53,14 +53,15 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a change led to, for the answer: the game, its new lines, the receipt of its head, and
-    tokens shown once."""
+    """What a change led to, for the answer: the game, its new lines, the receipt of its head,
+    tokens shown once, and the seats that are present."""
 
     hosted: HostedGame
     lines: tuple[bytes, ...]
     receipt: Receipt | None
     host_token: str | None = None
     seat_tokens: Mapping[int, str] | None = None
+    present: Collection[int] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,19 @@ def waited_for(hosted: HostedGame, tokens: Sequence[str]) -> tuple[int | None, .
     return tuple(seats)
 
 
+def seats_of(hosted: HostedGame, token: str | None) -> frozenset[int]:
+    """The seats whose player a token shows to be there: its own, or at a hot seat, where the host
+    acts for all, every seat that is taken. None for whoever only watches."""
+    try:
+        role = role_of(hosted, token)
+    except (TokenMissing, TokenUnknown):
+        return frozenset()
+    if isinstance(role, int):
+        return frozenset({role})
+    taken = (seat for seat, held in enumerate(hosted.holders) if held is not None)
+    return frozenset(taken if hosted.hotseat else ())
+
+
 def host(token: str | None) -> Check:
     """The check of what only the host may do."""
 

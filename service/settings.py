@@ -39,6 +39,13 @@ class Settings(BaseSettings):
     """Refuse an action without ``If-Match`` or ``expected_version``."""
     queue_limit: Annotated[int, Field(ge=1, le=100_000)] = 2048
     """Changes that may wait for the database before further ones are answered 503."""
+    bell: str = "database"
+    """How processes that share a PostgreSQL wake each other: ``database`` (its NOTIFY), ``poll``
+    (not at all), or ``redis://..``."""
+    stream_limit: Annotated[int, Field(ge=1, le=100_000)] = 5000
+    """Streams and long polls that one process holds open before further ones are answered 503."""
+    drain_seconds: Annotated[float, Field(ge=0, le=300)] = 0
+    """Seconds from a SIGTERM, when readiness ends, to the moment when nobody is let in any more."""
     sync_heads: bool = True
     """Wait for the head file's disk before an answer leaves."""
     reveal_seconds: Annotated[int, Field(ge=5, le=604_800)] = 600
@@ -100,6 +107,13 @@ class Settings(BaseSettings):
         if url is not None and not url.startswith(("sqlite:///", "postgresql://")):
             raise ValueError("must be sqlite:///path or postgresql://user@host/name")
         return url
+
+    @field_validator("bell")
+    @classmethod
+    def _known_bell(cls, bell: str) -> str:
+        if bell not in ("database", "poll") and not bell.startswith(("redis://", "rediss://")):
+            raise ValueError("must be database, poll or redis://host:port/number")
+        return bell
 
     @field_validator("server_key")
     @classmethod

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from starlette.types import Scope
 
+from service.api.measuring import REQUEST_ID
+
 NAME: Final = "cubilete.access"
 _PATH_LIMIT: Final = 300
 _log = logging.getLogger(NAME)
@@ -42,6 +44,9 @@ class JsonLine(logging.Formatter):
             "message": record.getMessage(),
             **getattr(record, "told", {}),
         }
+        request_id = REQUEST_ID.get()
+        if request_id is not None:
+            line["request_id"] = request_id
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line)

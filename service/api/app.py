@@ -23,12 +23,15 @@ from service.api import (
     problems,
     record,
     seats,
+    stream,
     web,
 )
 from service.api.access import AccessLog
+from service.api.draining import on_signal
 from service.api.gate import Doors, Gate, Quotas
 from service.api.house import open_house
 from service.api.lane import ActionLane
+from service.api.measuring import Measured
 from service.api.metrics import Metrics
 from service.api.transport import Transport
 from service.api.waiting import WaitingGames
@@ -50,14 +53,15 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_house(settings, measured) as croupier:
-            app.state.croupier = croupier
+        async with open_house(settings, measured) as house:
+            app.state.croupier, app.state.live = house.croupier, house.live
             # What is there by now stays: to look through it again and again would take the
             # collector longer than any request.
             gc.collect()
             gc.freeze()
             try:
-                yield
+                with on_signal(house.live.close, settings.drain_seconds):
+                    yield
             finally:
                 examiner.close()
 
@@ -81,7 +85,19 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(ActionLane)  # inside of what holds for every answer
     access = AccessLog() if settings.access_log else None
     app.add_middleware(Transport, gate=gate, access=access)
-    for routes in (catalogue, games, seats, play, record, audits, operations, metrics, web):
+    app.add_middleware(Measured, metrics=measured)
+    for routes in (
+        catalogue,
+        games,
+        seats,
+        play,
+        stream,
+        record,
+        audits,
+        operations,
+        metrics,
+        web,
+    ):
         app.include_router(routes.router)
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(Unavailable, _unavailable)

@@ -33,6 +33,7 @@ _FRAMING_PER_BYTE: Final = 16  # a chunk of one byte comes with five more, and m
 _SLACK: Final = 256 * 1024
 _TICK_S: Final = 0.5
 _LINGER_S: Final = 1.0
+_FIRST_REQUEST_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,7 @@ class Connection(HttpToolsProtocol):
         self._deadline: float | None = None
         self._stalled: float | None = None
         self._ended = False
+        self._closing = False
         self._begun = False
         self._in_head = True
         self._behind_another = False
@@ -122,6 +124,21 @@ class Connection(HttpToolsProtocol):
                 self._refuse("unavailable", retry_after=True)
             return
         self._deadline = self._watch.now_s + self._watch.limits.receive_s
+
+    def shutdown(self) -> None:
+        """The server ends. A connection that was let in and whose first request is still on its
+        way is given a moment: it would otherwise be lost without an answer."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None or self._ended:
+            super().shutdown()
+            return
+        self._closing = True
+        self.loop.call_later(_FIRST_REQUEST_S, self._hang_up_idle)
+
+    def _hang_up_idle(self) -> None:
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None and not self.transport.is_closing():
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._watch.forget(self)
@@ -217,6 +234,8 @@ class Connection(HttpToolsProtocol):
         fault = self._fault_of_head()
         if fault is None:
             super().on_headers_complete()
+            if self._closing:
+                self.cycle.keep_alive = False
         else:
             self._refuse(fault)
 

@@ -36,6 +36,13 @@ _PREFER: Final = {
     "description": "`receipt=no` leaves the signed receipt out of the answer.",
     "schema": {"type": "string"},
 }
+_PREFER_WAIT: Final = {
+    "name": "Prefer",
+    "in": "header",
+    "description": "With `If-None-Match`, `wait=25` waits so many seconds (at most 60) for another "
+    "version before the answer is 304: a long poll.",
+    "schema": {"type": "string"},
+}
 _IF_MATCH: Final = {
     "name": "If-Match",
     "in": "header",
@@ -68,16 +75,17 @@ def asks(
     media: Mapping[str, Any] = {},
     query: Iterable[Mapping[str, Any]] = (),
     cached: bool = False,
+    listens: bool = False,
 ) -> dict[str, Any]:
     """What a route reads besides its path: a body (as JSON or one of the other ``media``), a token
-    (which ``anybody`` may leave out), headers, a query."""
+    (which ``anybody`` may leave out, as may who only ``listens``), headers, a query."""
     told: dict[str, Any] = {"parameters": list(query)}
     if change:
         told["parameters"] += [_KEY, _PREFER, *([_IF_MATCH] if token else [])]
     if cached:
-        told["parameters"].append(_IF_NONE_MATCH)
-    if token:
-        told["security"] = [*([{}] if anybody else []), {"token": []}]
+        told["parameters"] += [_IF_NONE_MATCH, _PREFER_WAIT]
+    if token or listens:  # a token shows whose stream it is, and nobody needs one to listen
+        told["security"] = [*([{}] if anybody or listens else []), {"token": []}]
     if request is not None:
         schema = {"$ref": REFERENCE.format(model=request)}
         told["requestBody"] = {

@@ -20,6 +20,7 @@ _TAGS: Final = {
     "games": "Create, list and read games.",
     "seats": "Take, rename and leave seats before the start, reveal seeds, replace tokens.",
     "play": "Seal, start, act, call off, play again.",
+    "live": "Games as they happen.",
     "record": "Logs, receipts and audit records: what anybody can check.",
     "operations": "Health, version, metrics, public keys and what problems mean.",
 }
@@ -58,6 +59,7 @@ _HEADERS: Final[Mapping[str, str]] = {
     "ETag": "The version of the game, in quotes.",
     "Location": "The address of the game, relative.",
     "Link": 'The next page, relative, as `rel="next"`; absent on the last one.',
+    "Preference-Applied": "How long the server was ready to wait, as `wait=25`.",
     "Idempotency-Replayed": "`true` if this is the answer to an earlier, equal request.",
     "RateLimit-Policy": 'How many requests this caller may send in how many seconds, as `"reads";'
     "q=12000;w=60`; absent where there is no limit.",
@@ -138,6 +140,7 @@ def _tell_headers(operation: dict[str, Any], status: str, response: dict[str, An
     good, counted = status.startswith(("2", "3")), "429" in operation["responses"]
     sent = {
         "ETag": good and bool(read & {"Idempotency-Key", "If-None-Match"}),
+        "Preference-Applied": good and "If-None-Match" in read,
         "Location": status == "201",
         "Link": good and "limit" in read,
         "Idempotency-Replayed": good and "Idempotency-Key" in read,

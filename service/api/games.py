@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import functools
 from collections.abc import Collection
 from typing import Final
 
@@ -10,7 +11,8 @@ from fastapi import APIRouter, Request, Response
 from service.api import shapes, views
 from service.api.contract import CHANGE, TOKEN, answers, asks, parameters
 from service.api.handling import GAME_ID, PAGE, caller, croupier, game_id, page, sent
-from service.api.reading import bearers, has_seen, number, query, read_model
+from service.api.live import Live
+from service.api.reading import bearers, has_seen, number, query, read_model, wait_s
 from service.errors import FieldError, InvalidInput
 from service.requests import NewGame
 from service.rules import RULESETS
@@ -143,14 +145,21 @@ async def read_game(id: str, request: Request) -> Response:
     """Read a game, now or as it was."""
     asked = query(request, ("version",))
     version = number(asked, "version", None)
+    headers = {"cache-control": "no-cache"}
     if version is None:
         hosted = await croupier(request).read(game_id(id))
+        waiting = wait_s(request)
+        if waiting and has_seen(request, views.etag(hosted)):
+            read = functools.partial(croupier(request).read, id)
+            live: Live = request.app.state.live
+            hosted = await live.changed(read, hosted, waiting, request.receive)
+            headers["preference-applied"] = f"wait={waiting}"
     else:
         hosted = await croupier(request).read_at(game_id(id), version)
-    headers = {"etag": views.etag(hosted), "cache-control": "no-cache"}
+    headers["etag"] = views.etag(hosted)
     if has_seen(request, headers["etag"]):
         return Response(status_code=304, headers=headers)
-    body = views.as_json(views.game_json(hosted))
+    body = views.as_json(views.game_json(hosted, croupier(request).present(hosted)))
     return Response(body, headers=headers, media_type="application/json")
 
 
@@ -171,5 +180,5 @@ async def read_turns(request: Request) -> Response:
     query(request, ())
     found = await croupier(request).turns(bearers(request))
     headers = {"cache-control": "no-store", "vary": "Authorization"}
-    body = views.as_json(views.turns_json(found))
+    body = views.as_json(views.turns_json(found, croupier(request).present))
     return Response(body, headers=headers, media_type="application/json")

@@ -6,15 +6,21 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
+from service.api.feed import Feeds
+from service.api.live import Live
 from service.api.metrics import Metrics
 from service.auditor import Auditor
+from service.bell import Bell, Wire
 from service.croupier import Croupier
 from service.errors import BadSetting, Unavailable
 from service.export import open_directory
 from service.game import Game
 from service.heads import Head, HeadFile
 from service.keys import open_server_key, open_signing_keys
+from service.presence import PresenceBoard
+from service.redis_wire import RedisWire
 from service.server_time import ServerTime
 from service.settings import Settings
 from service.store import HostedGame, Store
@@ -37,6 +43,14 @@ def check(settings: Settings) -> None:
         raise BadSetting(f"CUBILETE_DATABASE_URL: {error}") from None
 
 
+@dataclass(frozen=True, slots=True)
+class House:
+    """What requests need: the croupier, and what streams share."""
+
+    croupier: Croupier
+    live: Live
+
+
 def export_old(settings: Settings) -> int:
     """Exports and deletes the games that have ended ``retention_days`` ago; returns how many.
 
@@ -56,17 +70,17 @@ def export_old(settings: Settings) -> int:
 
 
 @asynccontextmanager
-async def open_house(settings: Settings, metrics: Metrics) -> AsyncIterator[Croupier]:
-    """A croupier over its open store, with all that follows a commit."""
-    async with _open(settings, metrics, metrics.swept) as (croupier, sweeper):
+async def open_house(settings: Settings, metrics: Metrics) -> AsyncIterator[House]:
+    """A house whose store is open, with all that follows a commit."""
+    async with _open(settings, metrics, metrics.swept) as (house, sweeper):
         sweeper.start(1000 * settings.sweep_seconds, os.urandom)
-        yield croupier
+        yield house
 
 
 @asynccontextmanager
 async def _open(
     settings: Settings, metrics: Metrics, swept: Callable[[Swept, int], None]
-) -> AsyncIterator[tuple[Croupier, Sweeper]]:
+) -> AsyncIterator[tuple[House, Sweeper]]:
     secret = settings.server_key
     given = None if secret is None else secret.get_secret_value()
     server_key = open_server_key(settings.data_dir, given)
@@ -85,23 +99,38 @@ async def _open(
 
     try:
         store = Store.open(
-            settings.database, server_key.fingerprint(), settings.queue_limit, committed
+            settings.database, server_key.fingerprint(), settings.queue_limit, committed, metrics
         )
         auditor = Auditor(store, metrics.audited)
         following.append(auditor.note)
+        bell = _open_bell(settings, store)
+        following.append(lambda games: bell.ring(one.game.id for one in games))
+        board = PresenceBoard(bell, store.peers() if store.shared else None)
         clock = ServerTime(_wall, _steady)
         await clock.keep_to(store.time)
         croupier = Croupier(
-            store, server_key, signing_keys, clock.now, os.urandom, settings.reveal_seconds
+            store,
+            server_key,
+            signing_keys,
+            clock.now,
+            os.urandom,
+            settings.reveal_seconds,
+            board.seats,
         )
         sweeper = Sweeper(croupier, store, _keeping(settings), clock, swept, metrics.sweep_failed)
+        feeds = Feeds(croupier, bell, board)
         try:
             for game_id in await croupier.end_restored(heads.known):
                 _log.warning("game %s is behind its last known head: it has ended", game_id)
-            yield croupier, sweeper
+            live = Live(bell, feeds, board, settings.stream_limit)
+            metrics.watch("stream", lambda: live.streams)
+            metrics.watch("long_poll", lambda: live.polls)
+            yield House(croupier, live), sweeper
         finally:
             await sweeper.close()
             await croupier.close()
+            await board.close()
+            await bell.close()
             await auditor.close()
             await store.close()
     finally:
@@ -116,6 +145,18 @@ def _keeping(settings: Settings) -> Keeping:
         retention_days=settings.retention_days,
         export_dir=settings.exports,
     )
+
+
+def _open_bell(settings: Settings, store: Store) -> Bell:
+    """A bell that is heard wherever the same games are served."""
+    if not store.shared:
+        return Bell()
+    wire: Wire | None = None
+    if settings.bell == "database":
+        wire = store.notices()
+    elif settings.bell != "poll":
+        wire = RedisWire(settings.bell)
+    return Bell(wire, store.revisions)
 
 
 def _head(game: Game) -> Head:

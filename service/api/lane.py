@@ -11,11 +11,14 @@ from typing import Final
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.api.play import act
+from service.api.play import act, router
 from service.api.problems import problem, unavailable
 from service.errors import Refusal, Unavailable
 
 _ACTIONS: Final = re.compile(r"/v1/games/([A-Za-z0-9_-]{1,64})/actions")
+
+# For whoever asks afterwards which route it was.
+_ROUTE: Final = next(route for route in router.routes if getattr(route, "name", "") == act.__name__)
 
 
 class ActionLane:
@@ -30,6 +33,7 @@ class ActionLane:
         if match is None:
             await self._app(scope, receive, send)
             return
+        scope["route"] = _ROUTE
         request = Request(scope, receive)
         try:
             answer = await act(match[1], request)

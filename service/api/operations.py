@@ -10,6 +10,7 @@ from service.api.problems import STATUS, RouteNotFound
 from service.api.reading import query
 from service.api.texts import PROBLEMS
 from service.dice import PROTOCOL
+from service.errors import Unavailable
 from service.rules import RULESETS
 
 router = APIRouter(tags=["operations"])
@@ -39,8 +40,10 @@ async def livez(request: Request) -> Response:
     ),
 )
 async def readyz(request: Request) -> Response:
-    """Whether the server is ready: writes to its database."""
+    """Whether the server is ready: does not close, and writes to a database of its own schema."""
     query(request, ())
+    if request.app.state.live.closing:
+        raise Unavailable("the server closes")
     await croupier(request).ready()
     return Response(b'{"status":"ok"}', headers=_NO_CACHE, media_type="application/json")
 

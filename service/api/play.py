@@ -10,6 +10,7 @@ from service.api import shapes, views
 from service.api.contract import GAME_CHANGE, TOKEN, answers, asks
 from service.api.handling import answered, caller, croupier, game_id
 from service.api.reading import read_json, read_model
+from service.errors import Refusal
 from service.rules.base import Action, SeatAction
 from service.schema import invalid_input
 
@@ -116,7 +117,16 @@ async def act(id: str, request: Request) -> Response:
     action, beside = _action(await read_json(request))
     asking = caller(request, beside.expected_version, acts=True)
     acted = croupier(request).act(game_id(id), beside.seat, action, asking, views.changed)
-    return await answered(request, id, asking, acted)
+    result = "unavailable"
+    try:
+        answer = await answered(request, id, asking, acted)
+        result = "replayed" if "idempotency-replayed" in answer.headers else "done"
+    except Refusal as refusal:
+        result = refusal.code
+        raise
+    finally:
+        request.app.state.metrics.acted(croupier(request).ruleset_of(id), result)
+    return answer
 
 
 def _action(value: Any) -> tuple[Action, shapes.Acting]:

@@ -45,6 +45,8 @@ _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 _QUALITY: Final = re.compile(r"q=[01](\.[0-9]{0,3})?")
 _GUARDING_KEY_LENGTH: Final = 22
 _PREFER_NONE: Final = "receipt=no"
+_WAIT: Final = re.compile(r"wait=([0-9]{1,9})")
+WAIT_LIMIT_S: Final = 60
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -226,6 +228,12 @@ def caller(
 def _preferences(request: Request) -> list[str]:
     given = ",".join(request.headers.getlist("prefer"))
     return [one.strip().lower().replace('"', "") for one in given.split(",")]
+
+
+def wait_s(request: Request) -> int:
+    """How long the caller would like to wait for a change, in seconds; 0 if it does not say."""
+    found = (_WAIT.fullmatch(one) for one in _preferences(request))
+    return min(next((int(match[1]) for match in found if match), 0), WAIT_LIMIT_S)
 
 
 def _version(request: Request, in_body: int | None) -> int | None:

@@ -298,13 +298,20 @@ class ProblemPage(Model):
     detail: TextShape
 
 
-class PlayerShape(Model):
+class ListedPlayer(Model):
     """A seat and who holds it; ``kind`` is null while it is open. A bot is called as it was asked
     for (``hold_at:25``)."""
 
     seat: int
     name: str | None
     kind: Literal["human", "bot"] | None
+
+
+class PlayerShape(ListedPlayer):
+    """A seat and who holds it. ``present`` says whether the player has a stream of the game
+    open."""
+
+    present: bool
 
 
 class LegalPlain(Model):
@@ -448,7 +455,7 @@ class GameSummary(Model):
     ruleset: RulesetKey
     status: Status
     version: int
-    players: tuple[PlayerShape, ...]
+    players: tuple[ListedPlayer, ...]
     open_seats: int
     outcome: OutcomeShape | None
     seed_mode: SeedMode

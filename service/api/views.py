@@ -1,6 +1,6 @@
 """Games and logs as they are served: rendered once, from what is valid already."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -37,8 +37,8 @@ def etag(hosted: HostedGame) -> str:
     return f'"{hosted.game.version}"'
 
 
-def game_json(hosted: HostedGame) -> dict[str, Any]:
-    """A game as ``shapes.GameShape``."""
+def game_json(hosted: HostedGame, present: Collection[int]) -> dict[str, Any]:
+    """A game as ``shapes.GameShape``; the seats that are ``present`` have a stream open."""
     game = hosted.game
     setup, ruleset = game.setup, game.ruleset
     playing = game.status == "playing"
@@ -48,7 +48,7 @@ def game_json(hosted: HostedGame) -> dict[str, Any]:
         "options": setup.options_json,
         "status": game.status,
         "version": game.version,
-        "players": _players(hosted),
+        "players": _there(_players(hosted), present),
         "phase": ruleset.phase(game.state) if playing else None,
         "to_act": game.to_act(),
         "state": None if game.state is None else ruleset.view(game.state),
@@ -102,9 +102,16 @@ def summary_json(listed: Listed) -> dict[str, Any]:
     }
 
 
-def turns_json(turns: Iterable[Turn]) -> dict[str, Any]:
+def turns_json(
+    turns: Iterable[Turn], present: Callable[[HostedGame], Collection[int]]
+) -> dict[str, Any]:
     """Games that wait for the caller as ``shapes.Turns``."""
-    return {"turns": [{"game": game_json(turn.hosted), "seats": turn.seats} for turn in turns]}
+    return {
+        "turns": [
+            {"game": game_json(turn.hosted, present(turn.hosted)), "seats": turn.seats}
+            for turn in turns
+        ]
+    }
 
 
 def _ended(game: Game) -> dict[str, Any] | None:
@@ -131,6 +138,12 @@ def _dice(game: Game) -> dict[str, Any]:
         "last_key": game.last_key.hex() if game.throws else None,
         "root": hex_or_none(game.root),
     }
+
+
+def _there(players: list[dict[str, Any]], present: Collection[int]) -> list[dict[str, Any]]:
+    for player in players:
+        player["present"] = player["seat"] in present
+    return players
 
 
 def _players(hosted: HostedGame) -> list[dict[str, Any]]:
@@ -210,7 +223,7 @@ def rematched(done: Done) -> Answer:
 
 def _answer(status: int, done: Done, more: dict[str, Any], start: bytes = b"{") -> Answer:
     receipt = None if done.receipt is None else done.receipt.to_json()
-    body = as_json({"game": game_json(done.hosted), **more, "receipt": receipt})
+    body = as_json({"game": game_json(done.hosted, done.present), **more, "receipt": receipt})
     headers = [("etag", etag(done.hosted)), ("cache-control", "no-store")]
     if status == 201:
         headers.append(("location", f"/v1/games/{done.hosted.game.id}"))

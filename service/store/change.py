@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from service.game import Game
 
@@ -119,6 +119,16 @@ class Change:
 Committed: TypeAlias = Callable[[Sequence[HostedGame]], None]
 Decide: TypeAlias = Callable[[HostedGame | None], Change]
 Check: TypeAlias = Callable[[HostedGame | None], None]
+
+
+class Measure(Protocol):
+    """Is told what the committer does; both may be called from any thread."""
+
+    def committed(self, changes: int, took_s: float) -> None:
+        """One batch of so many changes was carried out."""
+
+    def waited(self, waited_s: float) -> None:
+        """One change was answered, so long after it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

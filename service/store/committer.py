@@ -21,7 +21,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from service.errors import Unavailable
 from service.store.batch import Batch, Moved, Result
 from service.store.cache import GameCache
-from service.store.change import Answer, Committed, HostedGame, Job
+from service.store.change import Answer, Committed, HostedGame, Job, Measure
 from service.store.engine import BUSY_TIMEOUT_S, is_sqlite, why, writing
 from service.store.statements import statements
 
@@ -37,10 +37,18 @@ Waiting: TypeAlias = tuple[Job, asyncio.Future[Answer]]
 class Committer:
     """One writer of a database; ``limit`` bounds the changes that wait for it."""
 
-    def __init__(self, engine: Engine, cache: GameCache, limit: int, committed: Committed) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        cache: GameCache,
+        limit: int,
+        committed: Committed,
+        measure: Measure | None = None,
+    ) -> None:
         self._engine = writing(engine)
         self._cache = cache
         self._committed = committed
+        self._measure = measure
         self._statements = statements(engine.dialect)
         self._alone = is_sqlite(engine)
         self._connection: Connection | None = None
@@ -61,8 +69,13 @@ class Committer:
         if self._queue.qsize() >= self._limit:
             raise Unavailable("too many changes wait for the database")
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        began = time.perf_counter()
         self._queue.put((job, future))
-        return await future
+        try:
+            return await future
+        finally:
+            if self._measure is not None:
+                self._measure.waited(time.perf_counter() - began)
 
     async def close(self) -> None:
         """Finishes what waits, then stops."""
@@ -78,6 +91,7 @@ class Committer:
             batch, going = self._waiting(_BATCH_LIMIT)
             if not batch:
                 continue
+            began = time.perf_counter()
             try:
                 results = self._carry_out([job for job, _ in batch])
             except Unavailable as down:
@@ -85,6 +99,8 @@ class Committer:
                 more, going = self._waiting(None) if going else ([], False)
                 batch = [*batch, *more]
                 results = [Unavailable(str(down)) for _ in batch]
+            if self._measure is not None:
+                self._measure.committed(len(batch), time.perf_counter() - began)
             _deliver(batch, results)
         self._disconnect()
 

@@ -48,7 +48,8 @@ def head() -> str:
     return str(ScriptDirectory.from_config(config()).get_current_head())
 
 
-def _revision(connection: Connection) -> str | None:
+def revision(connection: Connection) -> str | None:
+    """The revision that the database is at (null: empty)."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
@@ -67,7 +68,7 @@ def _opened(url: str) -> Iterator[Engine]:
 def current(url: str) -> tuple[str | None, str]:
     """The revision that the database is at (null: empty), and the one that is needed."""
     with _opened(url) as engine, engine.connect() as connection:
-        return _revision(connection), head()
+        return revision(connection), head()
 
 
 def upgrade(url: str) -> tuple[str | None, str]:
@@ -90,7 +91,7 @@ def require_head(engine: Engine) -> None:
         _to_head(engine)
         return
     with engine.connect() as connection:
-        found = _revision(connection)
+        found = revision(connection)
     if found != head():
         raise BadSetting(
             f"CUBILETE_DATABASE_URL: the database is at revision {found or 'none'}, "
@@ -100,7 +101,7 @@ def require_head(engine: Engine) -> None:
 
 def _to_head(engine: Engine) -> tuple[str | None, str]:
     with migrating(engine) as connection:
-        before = _revision(connection)
+        before = revision(connection)
         try:
             command.upgrade(config(connection), "head")
         except CommandError:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
@@ -14,7 +14,16 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from service.errors import BadSetting, Unavailable
 from service.store import listing, migrations, tables, upkeep
 from service.store.cache import GameCache, read_games
-from service.store.change import Answer, Check, Committed, Decide, HostedGame, Job, Retry
+from service.store.change import (
+    Answer,
+    Check,
+    Committed,
+    Decide,
+    HostedGame,
+    Job,
+    Measure,
+    Retry,
+)
 from service.store.committer import Committer
 from service.store.engine import (
     BUSY_TIMEOUT_S,
@@ -27,6 +36,8 @@ from service.store.engine import (
     why,
     writing,
 )
+from service.store.notices import Notices
+from service.store.peers import Peers
 from service.store.revisions import Revisions
 
 _READERS: Final = 4
@@ -40,15 +51,21 @@ class Store:
     an embedded database holds it alone."""
 
     def __init__(
-        self, engine: Engine, lock: ProcessLock, queue_limit: int, committed: Committed
+        self,
+        engine: Engine,
+        lock: ProcessLock,
+        queue_limit: int,
+        committed: Committed,
+        measure: Measure | None = None,
     ) -> None:
         self._engine = engine
         self._lock = lock
         self._cache = GameCache(_CACHED_GAMES)
-        self._committer = Committer(engine, self._cache, queue_limit, committed)
+        self._committer = Committer(engine, self._cache, queue_limit, committed, measure)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="reader")
         self._reader = reading(engine)
-        self._revisions = Revisions(self._read_revisions)
+        self._revisions = Revisions(self.revisions)
+        self._head = migrations.head()
         self._probe: asyncio.Future[None] | None = None
 
     @classmethod
@@ -58,12 +75,13 @@ class Store:
         key_fingerprint: bytes,
         queue_limit: int = 2048,
         committed: Committed = lambda _: None,
+        measure: Measure | None = None,
     ) -> "Store":
         """Opens a database that is at the head of its migrations (an embedded one is brought
         there) and belongs to this server key; raises BadSetting otherwise.
 
         ``committed`` is called in the committer's thread with the games of every transaction,
-        after the commit and before the answers.
+        after the commit and before the answers. ``measure`` is told how long that takes.
         """
         engine = open_engine(url)
         lock = ProcessLock(engine)
@@ -77,7 +95,7 @@ class Store:
             if isinstance(error, BadSetting):
                 raise
             raise BadSetting(f"CUBILETE_DATABASE_URL: {why(error)}") from None
-        return cls(engine, lock, queue_limit, committed)
+        return cls(engine, lock, queue_limit, committed, measure)
 
     async def close(self) -> None:
         """Finishes what waits and lets the database go."""
@@ -111,7 +129,12 @@ class Store:
                 return known
         return await self._read(functools.partial(self._load, game_id))
 
-    async def _read_revisions(self, game_ids: Sequence[str]) -> Mapping[str, int]:
+    def remembered(self, game_id: str) -> HostedGame | None:
+        """The game as this process saw it last, if it has not forgotten it; may be outdated."""
+        return self._cache.get(game_id)
+
+    async def revisions(self, game_ids: Collection[str]) -> Mapping[str, int]:
+        """How often each of these games has changed."""
         query = select(tables.game.c.id, tables.game.c.revision)
         query = query.where(tables.game.c.id.in_(game_ids))
         return await self._in_thread(
@@ -191,6 +214,21 @@ class Store:
             lambda connection: {row.id: row.version for row in connection.execute(query)}
         )
 
+    # -- the other processes ---------------------------------------------------------------------
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may serve the same games."""
+        return not is_sqlite(self._engine)
+
+    def notices(self) -> Notices:
+        """The wire to the others, of a database that is shared."""
+        return Notices(self._engine.url, functools.partial(self._in_thread, self._reader))
+
+    def peers(self) -> Peers:
+        """Who is present at the others, of a database that is shared."""
+        return Peers(functools.partial(self._in_thread, self._reader))
+
     async def time(self) -> int | None:
         """The time of the database (ms UTC), null where it is this process's own anyway."""
         if is_sqlite(self._engine):
@@ -253,9 +291,11 @@ class Store:
         return await self._in_thread(writing(self._engine), work)
 
     async def ready(self) -> None:
-        """Raises Unavailable unless the database would take a write now."""
+        """Raises Unavailable unless the database, with the right schema, would take a write now."""
         if self._probe is None or self._probe.done():
-            self._probe = self._in_thread(writing(self._engine), _touch)
+            self._probe = self._in_thread(
+                writing(self._engine), functools.partial(_touch, self._head)
+            )
         # Many may ask while a write waits; one reader of the few is enough for all of them.
         await asyncio.shield(self._probe)
 
@@ -297,8 +337,10 @@ def _run(engine: Engine, work: Callable[[Connection], T], asked_at: float) -> T:
     raise AssertionError("unreachable")
 
 
-def _touch(connection: Connection) -> None:
-    """A write that changes nothing."""
+def _touch(head: str, connection: Connection) -> None:
+    """A write that changes nothing, to a database of the schema that this program knows."""
+    if migrations.revision(connection) != head:
+        raise Unavailable("the database has another schema")
     server = tables.server
     connection.execute(update(server).values(key_fingerprint=server.c.key_fingerprint))
 

@@ -121,3 +121,14 @@ server = Table(
     Column("id", SmallInteger, primary_key=True, autoincrement=False),
     Column("key_fingerprint", LargeBinary(32), nullable=False),
 )
+
+# Who is present at each process that serves; a lease tells which of them still live. `seats` is
+# JSON, `until` milliseconds by the clock of the database.
+presence = Table(
+    "presence",
+    metadata,
+    Column("worker", String(32), primary_key=True),
+    Column("revision", BigInteger, nullable=False),
+    Column("until", BigInteger, nullable=False),
+    Column("seats", Text, nullable=False),
+)
