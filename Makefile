@@ -19,7 +19,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check format openapi golden policies simulate fuzz simulator soak planted mutants verifiers bench bench-long migrate lock clean
+.PHONY: help serve test check format openapi golden policies simulate fuzz simulator soak planted mutants verifiers streams bench bench-long migrate lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ fuzz: $(VENV)/.dev ## the whole contract under schemathesis, with a seed (ARGS="
 
 verifiers: $(VENV)/.dev ## both verifiers on 10,000 random games and changed copies (ARGS="--seed 7")
 	$(RUN) tests.compare_verifiers --games 10000 $(ARGS)
+
+streams: $(VENV)/.dev ## listeners by the hundred, cuts and restarts: figures of streams (ARGS="--idle 2000")
+	$(RUN) tests.live_figures $(ARGS)
 
 bench: $(VENV)/.dev ## measure for some minutes and write bench/README.md
 	$(RUN) bench $(ARGS)

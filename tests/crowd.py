@@ -91,6 +91,16 @@ class Crowd:
         return await asyncio.gather(*(self.ask(place, one) for place, one in enumerate(asked)))
 
 
+async def ask_alone(port: int, asked: Asked) -> Answered:
+    """A request on a connection of its own; raises OSError or IncompleteReadError without a whole
+    answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        return await ask(reader, writer, asked)
+    finally:
+        await hang_up(writer)
+
+
 def rounds(server: Server, asked: Sequence[Sequence[Asked]]) -> list[list[Answered]]:
     """Several rounds in which all ask at once."""
 

@@ -75,6 +75,17 @@ class Server:
                 time.sleep(0.05)
         raise AssertionError(f"not ready in {_START_S} s: {self.log.read_text()}")
 
+    @property
+    def pid(self) -> int:
+        """The process that was started."""
+        assert self._process is not None
+        return self._process.pid
+
+    def send(self, number: signal.Signals) -> None:
+        """A signal to the process, which runs on or ends as it will."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def kill(self) -> None:
         """As a power cut would: no handler runs."""
         self._end(signal.SIGKILL)

@@ -75,7 +75,7 @@ def test_a_game_with_open_seats_waits(api):
     game = create(api, names=["Ana", None]).created
     assert (game["status"], game["phase"], game["state"]) == ("waiting", None, None)
     assert (game["to_act"], game["legal_actions"]) == ([], [])
-    assert game["players"][1] == {"seat": 1, "name": None, "kind": None}
+    assert game["players"][1] == {"seat": 1, "name": None, "kind": None, "present": False}
 
 
 def test_a_game_that_shall_not_start_by_itself_waits_for_its_host(api):
@@ -183,7 +183,12 @@ def test_who_joins_takes_the_lowest_open_seat(api):
     assert answer.headers["location"] == table.path
     assert told["seat"] == 1
     assert told["token"].startswith("cub_seat_")
-    assert told["game"]["players"][1] == {"seat": 1, "name": "Jos\u00e9", "kind": "human"}
+    assert told["game"]["players"][1] == {
+        "seat": 1,
+        "name": "Jos\u00e9",
+        "kind": "human",
+        "present": False,
+    }
 
 
 def test_who_joins_may_choose_the_seat(api):
@@ -267,7 +272,7 @@ def test_a_seat_that_is_left_is_open_again(api, by):
     table = create(api, names=["Ana", None])
     token = table.tokens[0] if by == "seat" else table.host
     game = table.send("DELETE", "/seats/0", token=token).json()["game"]
-    assert game["players"][0] == {"seat": 0, "name": None, "kind": None}
+    assert game["players"][0] == {"seat": 0, "name": None, "kind": None, "present": False}
     assert table.join({"name": "Ana"}).json()["seat"] == 0
 
 

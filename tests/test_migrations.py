@@ -54,11 +54,11 @@ def table_names(url: str) -> set[str]:
 
 
 def contents(url: str) -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of every table."""
+    """Every row of every table that holds what must be kept: who is present is no such thing."""
 
     def read(connection: Connection) -> dict[str, list[tuple[Any, ...]]]:
         found = {}
-        for table in tables.metadata.sorted_tables:
+        for table in set(tables.metadata.sorted_tables) - {tables.presence}:
             rows = connection.execute(table.select().order_by(*table.primary_key))
             found[table.name] = [tuple(row) for row in rows]
         return found
@@ -67,7 +67,7 @@ def contents(url: str) -> dict[str, list[tuple[Any, ...]]]:
 
 
 async def fill(url: str) -> None:
-    """Rows in every table."""
+    """Rows in every table that holds what must be kept."""
     async with opened(url) as store:
         for name in ("Ana", "張偉", None):
             made = await created(store, names=(name, "Ben"))
