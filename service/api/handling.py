@@ -82,7 +82,8 @@ async def answered(
         stale.extras["legal_actions"] = views.legal_json(hosted)
         raise
     except TurnExpired as expired:
-        expired.extras["game"] = views.game_json(await croupier(request).read(game_id))
+        hosted = await croupier(request).read(game_id)
+        expired.extras["game"] = views.game_json(hosted, croupier(request).present(hosted))
         raise
 
 

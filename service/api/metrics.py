@@ -111,6 +111,20 @@ class Metrics:
         )
         for verdict in ("passed", "failed"):
             self._audits.labels(verdict)
+        self._swept = Counter(
+            "cubilete_swept",
+            "What the sweeper has done: deadlines applied, idle games ended, games whose kept "
+            "answers were forgotten, games exported and deleted.",
+            ["what"],
+            registry=self.registry,
+        )
+        for what in SWEPT:
+            self._swept.labels(what)
+        self._sweep_failures = Counter(
+            "cubilete_sweep_failures",
+            "Failures of the sweeper; its log says which.",
+            registry=self.registry,
+        )
         self._listeners = Gauge(
             "cubilete_listeners",
             "Answers that are held open: streams and long polls.",
@@ -140,21 +154,6 @@ class Metrics:
     def waited(self, waited_s: float) -> None:
         """One change was answered (``store.change.Measure``)."""
         self._waits.observe((), waited_s)
-
-        self._swept = Counter(
-            "cubilete_swept",
-            "What the sweeper has done: deadlines applied, idle games ended, games whose kept "
-            "answers were forgotten, games exported and deleted.",
-            ["what"],
-            registry=self.registry,
-        )
-        for what in SWEPT:
-            self._swept.labels(what)
-        self._sweep_failures = Counter(
-            "cubilete_sweep_failures",
-            "Failures of the sweeper; its log says which.",
-            registry=self.registry,
-        )
 
     def swept(self, what: str, count: int) -> None:
         """The sweeper has done something so many times."""
