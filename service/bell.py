@@ -19,6 +19,7 @@ Revisions: TypeAlias = Callable[[Collection[str]], Awaitable[Mapping[str, int]]]
 _PAUSE_S: Final = 0.005
 _POLL_S: Final = 1.5
 _AGAIN_S: Final = 1.0
+_CANCEL_S: Final = 0.2
 _log = logging.getLogger(__name__)
 
 
@@ -84,9 +85,11 @@ class Bell:
 
     async def close(self) -> None:
         """Stops listening to others."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        going = set(self._tasks)
+        while going:  # a library in between may take a cancellation for a failure of its own
+            for task in going:
+                task.cancel()
+            _, going = await asyncio.wait(going, timeout=_CANCEL_S)
         if self._wire is not None:
             await self._wire.close()
 
