@@ -243,7 +243,8 @@ def template(literal: str) -> str:
 
 def sentences() -> set[str]:
     """The templates of all that the verifier says, as its source spells them."""
-    code = read("verify.js").partition("*/\n\nimport")[2]
+    code = read("fair-dice.js") + read("verify.js")
+    code = re.sub(r"/\*\*.*?\*/", "", code, flags=re.DOTALL)
     return {template(literal) for literal in re.findall(r"[ (]say`([^`]*)`", code)}
 
 
