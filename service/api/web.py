@@ -1,5 +1,5 @@
-"""The pages: the verifier for browsers, and the reference of the API. Nothing is built beforehand,
-nothing is loaded from elsewhere."""
+"""The pages: the table, the verifier for browsers, and the reference of the API. Nothing is built
+beforehand, nothing is loaded from elsewhere."""
 
 import hashlib
 from dataclasses import dataclass
@@ -24,6 +24,43 @@ _DOCS_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_TABLE_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+# What the table is made of, below /web/ as in the folder: its modules import each other by path.
+_TABLE_FILES: Final = (
+    "fair-dice.js",
+    "sha256.js",
+    "vendor/htm-preact/LICENSE",
+    "vendor/htm-preact/LICENSE-preact",
+    "vendor/htm-preact/standalone.module.js",
+    "table/icon.svg",
+    "table/table.css",
+    *(
+        f"table/{name}.js"
+        for name in (
+            "api",
+            "app",
+            "board",
+            "checker",
+            "controls",
+            "dice",
+            "feed",
+            "game",
+            "keep",
+            "lobby",
+            "markdown",
+            "options",
+            "story",
+            "text",
+            "text-en",
+            "text-es",
+            "ui",
+        )
+    ),
+)
+_TYPES: Final = {".js": _SCRIPT, ".css": _STYLE, ".svg": "image/svg+xml"}
 _DOCS_FILES: Final = {
     "docs.css": ("docs.css", _STYLE),
     "docs.js": ("docs.js", _SCRIPT),
@@ -68,6 +105,21 @@ def _docs_file(name: str) -> _Page:
     return _page(_WEB.joinpath(path).read_bytes(), media_type)
 
 
+@cache
+def _table() -> _Page:
+    """The page at ``/``; its modules are named in it, so that they are all asked for at once."""
+    modules = [name for name in _TABLE_FILES if name.endswith(".js") and name != "table/app.js"]
+    preloads = "".join(f'<link rel="modulepreload" href="/web/{name}">\n' for name in modules)
+    html = (_WEB / "index.html").read_text("utf-8").replace("</head>", f"{preloads}</head>")
+    return _page(html.encode(), _HTML, _TABLE_POLICY)
+
+
+@cache
+def _table_file(name: str) -> _Page:
+    media_type = _TYPES.get(name[name.rfind(".") :], "text/plain; charset=utf-8")
+    return _page(_WEB.joinpath(name).read_bytes(), media_type)
+
+
 def _sent(page: _Page, request: Request) -> Response:
     """A page, or 304 to a browser that has it already."""
     headers = {"cache-control": "no-cache", "etag": page.etag}
@@ -76,6 +128,20 @@ def _sent(page: _Page, request: Request) -> Response:
     if has_seen(request, page.etag):
         return Response(None, 304, headers)
     return Response(page.body, headers=headers, media_type=page.media_type)
+
+
+@router.get("/")
+async def table(request: Request) -> Response:
+    """The table: every game in the browser, by the public API alone."""
+    return _sent(_table(), request)
+
+
+@router.get("/web/{name:path}")
+async def table_file(name: str, request: Request) -> Response:
+    """What the table is made of."""
+    if name not in _TABLE_FILES:
+        raise RouteNotFound
+    return _sent(_table_file(name), request)
 
 
 @router.get("/verify")

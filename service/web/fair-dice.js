@@ -1,13 +1,9 @@
 /**
  * The functions of `fair-dice/1`, for the verifier and for the table: encoding and hashes, keys,
  * context, dice and the canonical line, each as its section of `fair-dice.md` says. They do no I/O.
- *
- * SHA-2 and HMAC are noble's, the same in every browser: WebCrypto can't do these without waiting
- * for each hash, and isn't there on a page that came over plain HTTP.
  */
 
-import { hmac } from "./vendor/noble-hashes/hmac.js";
-import { sha256 } from "./vendor/noble-hashes/sha2.js";
+import { hmacSha256, sha256 } from "./sha256.js";
 
 export const PROTOCOL = "fair-dice/1";
 export const U32_MAX = 2 ** 32 - 1;
@@ -120,7 +116,7 @@ export function taggedHash(name, ...fields) {
 
 /** Section 1: MAC(key, name, fields..). */
 export function mac(key, name, ...fields) {
-  return hmac(sha256, key, enc(tagOf(name), ...fields));
+  return hmacSha256(key, enc(tagOf(name), ...fields));
 }
 
 /** Section 2: k_{i-1} = H("chain", u32(i), k_i). */

@@ -8,12 +8,11 @@
  * (section 3), then here canonical lines and fields (section 4), receipts (section 5), and `Log`,
  * which takes a log entry by entry and stops at the first fault.
  *
- * The curve of Ed25519 is noble's, as SHA-2 and HMAC are, the same in every browser.
+ * The curve of Ed25519 and its SHA-512 are noble's, the same in every browser.
  */
 
 import { Point } from "./vendor/noble-ed25519/index.js";
-import { hmac } from "./vendor/noble-hashes/hmac.js";
-import { sha256, sha512 } from "./vendor/noble-hashes/sha2.js";
+import { sha512 } from "./vendor/noble-hashes/sha2.js";
 import {
   bytesOf,
   canonical,
@@ -42,6 +41,7 @@ import {
   U32_MAX,
   utf8,
 } from "./fair-dice.js";
+import { hmacSha256, sha256 } from "./sha256.js";
 
 export {
   bytesOf,
@@ -117,7 +117,7 @@ function concat(parts) {
 /** Section 2: the root at rest, HKDF-SHA256 (RFC 5869) with one block of output. */
 export function rootFromKey(serverKey, salt, game) {
   const info = enc(tagOf("root"), utf8.encode(game));
-  return hmac(sha256, hmac(sha256, salt, serverKey), concat([info, Uint8Array.of(1)]));
+  return hmacSha256(hmacSha256(salt, serverKey), concat([info, Uint8Array.of(1)]));
 }
 
 /** Section 4: how a log refers to a name; whoever was given the salt can check it. */
