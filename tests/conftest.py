@@ -3,6 +3,7 @@
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from tests import contract_check
 from tests.player import Player
 from tests.server import Server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytest_plugins = ["tests.postgres"]
 
@@ -45,6 +49,15 @@ def own(tmp_path: Path) -> Iterator[Server]:
     server = Server(tmp_path / "data")
     yield server.start()
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    """One Chromium for all tests that need one."""
+    from tests.browser import launched
+
+    with launched() as running:
+        yield running
 
 
 def allow_no_skip(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -12,58 +11,25 @@ import httpx
 import pytest
 
 from service import rules, verify
-from tests import test_verify
+from tests import browser, test_verify
+from tests.browser import in_chromium, visits
 from tests.game_client import Table, create
 from tests.played import Played
 from tests.server import Server
 from tests.test_verify import FINISHED, VECTORS, chained, entries_of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, FilePayload, Page
+    from playwright.sync_api import Browser, FilePayload
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright on this platform")
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
-ARGUMENTS = [
-    "--no-sandbox",  # root has none
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 TESTS = Path(__file__).parent
 CHECK_VECTORS = (TESTS / "verifier_vectors.mjs").read_text("utf-8").replace("export ", "")
 LOG = "".join(line + "\n" for line in FINISHED["lines"])
-WAIT_MS = 30_000
 
-# One worker has the browser, while the others run the other tests.
-pytestmark = [
-    pytest.mark.xdist_group("chromium"),
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here (apt-get install chromium)"),
-]
+pytestmark = in_chromium
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield launched
-        launched.close()
-
-
-class Visit:
-    """A page, with all that it asked for and complained about."""
-
-    def __init__(self, context: "BrowserContext") -> None:
-        context.set_default_timeout(WAIT_MS)
-        self.page: Page = context.new_page()
-        self.asked: list[str] = []
-        self.complaints: list[str] = []
-        context.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+class Visit(browser.Visit):
+    """The verifier's page."""
 
     def paste(self, text: str) -> str:
         """Pastes and checks; returns the verdict."""
@@ -99,26 +65,8 @@ Opened = Callable[..., Visit]
 
 @pytest.fixture
 def opened(browser: "Browser", server: Server) -> Iterator[Opened]:
-    """Opens a page of the server in a browser that has never seen it. Whatever the test does
-    there, nothing else is asked for and nothing is complained about."""
-    contexts, visits = [], []
-
-    def open_page(path: str = "/verify", init: str = "", **options: Any) -> Visit:
-        context = browser.new_context(**{"locale": "en-GB", **options})
-        if init:
-            context.add_init_script(init)
-        visit = Visit(context)
-        contexts.append(context)
-        visits.append(visit)
-        visit.page.goto(server.url + path if path.startswith("/") else path)
-        return visit
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    for visit in visits:
-        assert visit.complaints == []
-        assert [url for url in visit.asked if not url.startswith((server.url, "file:"))] == []
+    with visits(browser, server, Visit) as open_page:
+        yield lambda path="/verify", **options: open_page(path, **options)
 
 
 def finished_game(client: httpx.Client) -> Table:

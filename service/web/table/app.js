@@ -52,7 +52,7 @@ function App() {
       : view === "new" && name
         ? html`<${NewTable} ruleset=${name} key=${name} />`
         : html`<${Lobby} catalogue=${catalogue} />`}
-    <footer><a href="/docs">API</a> · <a href="/verify">${t("whole_audit")}</a></footer>`;
+    <footer><a href="/docs">API</a> · <a href="/verify">${t("verifier")}</a></footer>`;
 }
 
 speak(language());

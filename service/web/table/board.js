@@ -8,14 +8,20 @@ import { calledOf, nameOf, rounds } from "./story.js";
 import { language, listed, t } from "./text.js";
 import { html } from "./ui.js";
 
+/** What the scores of a game are. */
+export function scoreName({ state, options }) {
+  if (!state?.wins) return "f_score";
+  return options.format?.first_to_lose ? "f_losses" : "f_wins";
+}
+
 /** What one seat has: pairs of a name and a value. */
 function belongings(game, seat) {
   const { state, options } = game;
   const told = [];
   const add = (key, value) => value !== undefined && told.push([t(key), value]);
   const { scores, chips, bets, turn_totals: totals, covered, results, wins, choices } = state;
-  if (scores) add("f_score", options.target ? `${scores[seat]} / ${options.target}` : scores[seat]);
-  if (wins) add(options.format?.first_to_lose ? "f_losses" : "f_wins", wins[seat]);
+  if (scores) add(scoreName(game), options.target ? `${scores[seat]} / ${options.target}` : scores[seat]);
+  if (wins) add(scoreName(game), wins[seat]);
   if (chips) add("f_chips", chips[seat]);
   const banks = seat === state.banker;
   if (bets && !banks) {
@@ -60,8 +66,8 @@ export function Seats({ game, mine, marks, onMark }) {
         )}</dl>`}
         ${progress && html`<meter max=${options.target} value=${Math.min(state.scores[seat], options.target)}
           aria-label=${`${t("f_score")}, ${nameOf(game, seat)}`}></meter>`}
-        ${state?.faces?.[seat]?.length > 0 && html`<${Marking} game=${game} seat=${seat}
-          mask=${marks[seat]} onMark=${onMark} />`}
+        ${state?.faces && html`<${Marking} game=${game} seat=${seat} mask=${marks[seat]}
+          onMark=${onMark} />`}
       </li>`;
     })}
   </ol>`;
@@ -69,12 +75,14 @@ export function Seats({ game, mine, marks, onMark }) {
 
 /** A seat's dice in a game where dice are marked to be thrown again. */
 function Marking({ game, seat, mask, onMark }) {
-  const faces = game.state.faces[seat];
-  const chosen = game.state.choices?.[seat];
+  const { faces: all, rounds: past, choices } = game.state;
+  const lies = all.some((one) => one.length > 0);
+  // Between two rounds the dice of the last one stay where they fell.
+  const faces = lies ? all[seat] : (past.at(-1)?.after[seat] ?? []);
   if (!mask) {
     const number = game.dice.throws;
     return html`<span class="dice">${faces.map((face, d) => html`<${Die} key=${`${number}.${d}`} face=${face}
-      rolls=${true} marked=${chosen?.[d]} />`)}</span>`;
+      rolls=${true} marked=${lies && choices[seat]?.[d]} />`)}</span>`;
   }
   return html`<span class="dice" role="group" aria-label=${t("choose_dice")}>
     ${faces.map((face, d) => {
@@ -151,13 +159,17 @@ function note(event) {
 /** The newest turns: the last one large, its newest throw rolling. */
 export function Felt({ game, feed, ruleset }) {
   const { state } = game;
-  const turns = rounds(feed.entries, feed.throws).flatMap(({ round, turns }) =>
-    turns.filter((turn) => turn.throws.length > 0).map((turn) => ({ round, ...turn })));
-  const [last, ...before] = turns.slice(state?.faces ? -1 : -4).reverse();
+  // Where all throw together the dice lie before the seats, and here is the round.
+  const together = Boolean(state?.faces);
+  const all = rounds(feed.entries, feed.throws);
+  const turns = (together ? all.slice(-1) : all).flatMap((one) => one.turns);
+  const [last, ...before] = turns.filter((turn) => turn.throws.length > 0).reverse();
   const newest = last?.throws.at(-1);
+  const rolling = state?.turn_total !== undefined && game.phase === "playing";
+  const shown = together ? turns : last?.throws.length > 1 ? [last, ...before.slice(0, 3)] : before.slice(0, 3);
   return html`<section class="felt" aria-label=${t("throws")}>
     ${state && html`<${TableFacts} game=${game} ruleset=${ruleset} />`}
-    ${newest && !state?.faces && html`<div class="newest">
+    ${newest && !together && html`<div class="newest">
       <p class="whose">${nameOf(game, last.seat)}</p>
       <${Dice} faces=${newest.faces} rolls=${true} number=${newest.throw} />
       <p class="in-words big">${facesText(newest.faces)}
@@ -165,13 +177,11 @@ export function Felt({ game, feed, ruleset }) {
         ${" "}${last.notes.map((event) => html`<strong>${note(event)}</strong> `)}</p>
       <${Check} thrown=${newest} />
     </div>`}
-    ${state?.faces && newest && html`<p class="newest"><${Check} thrown=${newest} /></p>`}
-    ${state?.turn_total !== undefined && game.status === "playing" && game.phase === "playing" && html`<p class="turn-total">
-      <span>${t("turn_total")}</span> <strong>${state.turn_total}</strong></p>`}
-    ${!state?.faces && html`<ul class="turns">
-      ${last?.throws.length > 1 && html`<${Turn} game=${game} turn=${last} ruleset=${ruleset} />`}
-      ${before.map((turn) => html`<${Turn} game=${game} turn=${turn} ruleset=${ruleset} />`)}
-    </ul>`}
+    ${rolling && html`<p class="turn-total"><span>${t("turn_total")}</span>
+      ${" "}<strong>${state.turn_total}</strong></p>`}
+    <ul class="turns">
+      ${shown.map((turn) => html`<${Turn} game=${game} turn=${turn} ruleset=${ruleset} />`)}
+    </ul>
   </section>`;
 }
 

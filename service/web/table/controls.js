@@ -29,8 +29,15 @@ export function choices(game, held) {
   return found;
 }
 
-function sameMoment(one, other) {
-  return one.phase === other.phase && one.state?.round === other.state?.round;
+/** What others may do meanwhile without changing what one has to choose from. */
+const BESIDE = new Set(["choices", "bets", "chips", "results", "covered"]);
+
+/** Whether a choice that was made before still stands after what has happened since. */
+function stands(before, after, { seat, kind }) {
+  const seen = ({ phase, state }) =>
+    JSON.stringify([phase, state], (name, value) => (BESIDE.has(name) ? undefined : value));
+  const listed = after.legal_actions.some((one) => one.seat === seat && one.kind === kind);
+  return listed && seen(before) === seen(after);
 }
 
 /**
@@ -57,8 +64,7 @@ export async function act(feed, held, action, tell, again = true) {
     await feed.poll();
     if (!(error instanceof Problem)) return tell(t("lost"));
     const stale = error.code === "stale_version";
-    const still = feed.game.legal_actions.some((one) => one.seat === seat && one.kind === asked.kind);
-    if (stale && again && still && sameMoment(game, feed.game)) {
+    if (stale && again && stands(game, feed.game, action)) {
       return act(feed, held, action, tell, false);
     }
     tell(stale ? t("moved_on") : t("failed", { detail: error.message }));

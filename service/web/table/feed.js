@@ -1,8 +1,8 @@
 /**
  * A game as it goes on: its newest state, all entries of its log, and what the checker found.
  *
- * The stream brings entries the moment they are made; where it is missing or breaks, the game is
- * polled instead. Whichever way something comes, an entry is read once, in order, and checked.
+ * The stream brings entries the moment they are made, and shows others that this player is here;
+ * where it is missing or breaks, the game is polled instead. Whichever way something comes, an entry is read once, in order, and checked.
  */
 
 import { Lost, Problem, read } from "./api.js";
@@ -12,9 +12,14 @@ import { canonical } from "../fair-dice.js";
 
 const POLL_MS = 1_000;
 const HIDDEN_POLL_MS = 10_000;
-// Also while the stream stands: a line can be dead without anyone having told.
-const LIVE_POLL_MS = 15_000;
-const STREAM_AGAIN_MS = 20_000;
+const LIVE_POLL_MS = 30_000;
+// The server says something every ten seconds; a line that is silent for longer is dead.
+const SILENCE_MS = 25_000;
+const LISTEN_AGAIN_MS = 1_000;
+const NO_STREAM_MS = 30_000;
+// A page that nobody sees leaves its line to others: browsers have few for each server.
+const UNSEEN_MS = 20_000;
+const LINES = "application/x-ndjson";
 const ENDED = new Set(["finished", "abandoned", "void"]);
 
 export class Feed {
@@ -31,18 +36,23 @@ export class Feed {
     this.checker = new Checker(id);
     this.etag = null;
     this.running = false;
+    this.line = null;
+    this.again = null;
+    this.streaming = false;
     this.wires = new AbortController();
     for (const name of ["online", "offline"]) {
       addEventListener(name, () => this[name](), { signal: this.wires.signal });
     }
-    const seen = () => document.hidden || this.poll();
-    document.addEventListener("visibilitychange", seen, { signal: this.wires.signal });
+    document.addEventListener("visibilitychange", () => this.seen(), { signal: this.wires.signal });
     this.poll();
-    this.listen();
   }
 
   get over() {
     return this.game !== null && ENDED.has(this.game.status);
+  }
+
+  get complete() {
+    return this.game !== null && this.entries.length === this.game.version + 1;
   }
 
   /** The first thing that is not as it must be, or null. */
@@ -52,57 +62,99 @@ export class Feed {
 
   stop() {
     this.wires.abort();
+    this.hangUp();
     clearTimeout(this.timer);
-    clearTimeout(this.again);
-    this.source?.close();
-    this.source = null;
+    clearTimeout(this.unseen);
   }
 
   offline() {
     this.lost = true;
-    this.source?.close();
-    this.source = null;
+    this.hangUp();
     this.changed();
   }
 
   online() {
     this.poll();
-    this.listen();
+  }
+
+  seen() {
+    clearTimeout(this.unseen);
+    if (document.hidden) this.unseen = setTimeout(() => this.hangUp(), UNSEEN_MS);
+    else this.poll();
   }
 
   // --- the stream -------------------------------------------------------------------------------
 
-  listen() {
+  hangUp() {
+    this.line?.abort();
+    this.line = null;
     clearTimeout(this.again);
-    if (this.over || this.source || this.wires.signal.aborted) return;
-    const source = new EventSource(`${this.path}/stream`);
-    this.source = source;
-    const on = (name, take) => source.addEventListener(name, ({ data }) => take(data));
-    on("open", () => this.poll());
-    on("snapshot", (data) => this.see(JSON.parse(data)));
-    on("entry", (data) => {
-      this.enter(JSON.parse(data));
-      this.poll();
-    });
-    on("resync", () => this.relisten(0));
-    on("end", () => {
-      this.relisten(STREAM_AGAIN_MS);
-      this.poll();
-    });
-    source.onerror = () => {
-      if (source.readyState === EventSource.CLOSED) this.relisten(STREAM_AGAIN_MS);
-      this.poll();
-    };
+    this.again = null;
   }
 
-  relisten(wait) {
-    this.source?.close();
-    this.source = null;
-    this.again = setTimeout(() => this.listen(), wait);
+  /** The token that says who listens, so that others see that this player is here. */
+  get token() {
+    const { host, seats } = held(this.id);
+    return this.game.hotseat && host ? host : Object.values(seats)[0];
   }
 
-  get streaming() {
-    return this.source?.readyState === EventSource.OPEN;
+  /** Listens until the line breaks, then again. */
+  async listen() {
+    const idle = this.over || document.hidden || this.wires.signal.aborted;
+    if (idle || this.line || this.again) return;
+    const line = new AbortController();
+    this.line = line;
+    let wait = LISTEN_AGAIN_MS;
+    try {
+      wait = await this.hear(line);
+    } catch {
+      this.poll();
+    }
+    this.streaming = false;
+    if (this.line !== line) return;
+    this.hangUp();
+    this.again = setTimeout(() => {
+      this.again = null;
+      this.listen();
+    }, wait);
+  }
+
+  /** @returns {Promise<number>} how long to wait before listening again, once the line has ended */
+  async hear(line) {
+    const { token } = this;
+    const headers = { accept: LINES, ...(token && { authorization: `Bearer ${token}` }) };
+    const after = this.entries.length - 1;
+    const options = { headers, signal: line.signal, cache: "no-store" };
+    const answer = await fetch(`${this.path}/stream?after=${after}`, options);
+    if (!answer.ok || !answer.headers.get("content-type").startsWith(LINES)) {
+      line.abort();
+      return NO_STREAM_MS;
+    }
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    this.streaming = true;
+    for (let text = ""; ; ) {
+      const silent = setTimeout(() => line.abort(), SILENCE_MS);
+      const { done, value } = await reader.read();
+      clearTimeout(silent);
+      if (done) return LISTEN_AGAIN_MS;
+      const lines = (text + value).split("\n");
+      text = lines.pop();
+      lines.filter(Boolean).forEach((told) => this.heard(JSON.parse(told)));
+    }
+  }
+
+  heard({ event, data }) {
+    if (event === "snapshot") this.see(data);
+    if (event === "presence") this.meet(data.present);
+    if (event === "entry") this.enter(data);
+    if (event === "entry" || event === "end") this.poll();
+  }
+
+  /** Who is there now. */
+  meet(present) {
+    const players = this.game.players.map((one) => ({ ...one, present: present.includes(one.seat) }));
+    this.game = { ...this.game, players };
+    this.changed();
   }
 
   // --- reading ----------------------------------------------------------------------------------
@@ -118,7 +170,7 @@ export class Feed {
     }
     this.running = false;
     clearTimeout(this.timer);
-    if (this.wires.signal.aborted || (this.over && !this.lost)) return;
+    if (this.wires.signal.aborted || (this.over && !this.lost && this.complete)) return;
     const wait = this.streaming ? LIVE_POLL_MS : document.hidden ? HIDDEN_POLL_MS : POLL_MS;
     this.timer = setTimeout(() => this.poll(), wait);
   }
@@ -138,8 +190,8 @@ export class Feed {
       }
       this.wanted ||= this.entries.length > this.game.version + 1;
       this.compare();
-      if (this.lost) this.listen();
       this.lost = false;
+      this.listen();
     } catch (error) {
       if (error instanceof Lost) this.lost = true;
       else if (error instanceof Problem) this.problem = error;
@@ -178,7 +230,7 @@ export class Feed {
   /** What the log says against what the game shows and what the server has signed before. */
   compare() {
     const { checker, game, entries } = this;
-    if (entries.length !== game.version + 1) return;
+    if (!this.complete) return;
     const last = entries.at(-1);
     const shown = game.dice.last_key ?? game.dice.commitment;
     const key = this.throws.at(-1)?.key ?? checker.commitment;

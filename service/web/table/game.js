@@ -1,7 +1,7 @@
 /** A table: before the start, in play and at its end. */
 
 import { change, clockOffset, newSeed, Problem, read } from "./api.js";
-import { Felt, History, Seats, Throw } from "./board.js";
+import { Felt, History, scoreName, Seats, Throw } from "./board.js";
 import { commitTo } from "./checker.js";
 import { act, choices, Controls, seatsOf } from "./controls.js";
 import { Feed } from "./feed.js";
@@ -52,7 +52,7 @@ function TableView({ feed }) {
   const mine = seatsOf(game, held);
   const called = (faces) => calledOf(ruleset, faces, language());
   const playing = game.status === "playing";
-  return html`<main class="table">
+  return html`<main class="table" data-version=${game.version}>
     <h1 class="title"><span>${ruleset ? pick(ruleset.title) : ""}</span>
       ${ruleset && html`<button class="plain" onClick=${() => setRules(true)}>${t("rules")}</button>`}
       ${" "}<a class="button plain" id="audit" href=${`/verify#${game.id}`} target="_blank">${t("whole_audit")}</a></h1>
@@ -66,15 +66,15 @@ function TableView({ feed }) {
         ${feed.over && html`<${EndCard} feed=${feed} held=${held} ruleset=${ruleset} tell=${tell} />`}
         ${game.status === "waiting" && html`<${Waiting} feed=${feed} held=${held} tell=${tell} />`}
         <${Seats} game=${game} mine=${mine} marks=${marks} onMark=${setMarks} />
-        ${feed.throws.length > 0 && html`<${Felt} game=${game} feed=${feed} ruleset=${ruleset} />`}
+        ${feed.throws.length > 0 && !feed.over && html`<${Felt} game=${game} feed=${feed} ruleset=${ruleset} />`}
         ${playing && html`<${Controls} feed=${feed} held=${held} marks=${marks} tell=${tell} busy=${busy}
           onBusy=${setBusy} />`}
         ${playing && mine.size === 0 && html`<p class="soft">${t("you_watch")}</p>`}
       </div>
       <aside>
         <${Log} feed=${feed} called=${called} />
-        <details><summary>${t("history")}</summary>
-          <${History} game=${game} feed=${feed} ruleset=${ruleset} /></details>
+        ${!feed.over && html`<details><summary>${t("history")}</summary>
+          <${History} game=${game} feed=${feed} ruleset=${ruleset} /></details>`}
         <${Proofs} feed=${feed} />
         <${Links} game=${game} held=${held} />
         ${playing && html`<${Resign} feed=${feed} held=${held} mine=${mine} tell=${tell} />`}
@@ -249,10 +249,10 @@ function EndCard({ feed, held, ruleset, tell }) {
     : t("nobody");
   const reason = outcome?.reason ?? ended?.reason;
   return html`<section class="panel end" id="end" aria-live="polite">
-    <h2>${winners.length > 0 && "🏆 "}${title}</h2>
+    <h2>${winners.length > 0 && "★ "}${title}</h2>
     <p>${textOr(reason ?? "", `reason_${reason}`)}</p>
     ${outcome && html`<table>
-      <thead><tr><th scope="col">${t("seat")}</th>${outcome.scores && html`<th scope="col">${t("f_score")}</th>`}
+      <thead><tr><th scope="col">${t("seat")}</th>${outcome.scores && html`<th scope="col">${t(scoreName(game))}</th>`}
         ${outcome.chips && html`<th scope="col">${t("f_chips")}</th>`}<th scope="col">${t("tally")}</th></tr></thead>
       <tbody>${game.players.map(({ seat }) => html`<tr class=${winners.includes(seat) ? "winner" : ""}>
         <th scope="row">${nameOf(game, seat)}</th>${outcome.scores && html`<td>${outcome.scores[seat]}</td>`}

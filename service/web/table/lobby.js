@@ -5,6 +5,7 @@ import { Die } from "./dice.js";
 import { hold, keep, kept, myGames } from "./keep.js";
 import { Markdown } from "./markdown.js";
 import { Options } from "./options.js";
+import { botName, meetBots } from "./story.js";
 import { listed, pick, t } from "./text.js";
 import { Dialog, html, useEffect, useState } from "./ui.js";
 
@@ -17,6 +18,7 @@ const SIGNS = {
   "heaven-and-nine": [6, 6],
   "dice-duel": [2, 5, 6],
 };
+const BOT_NUMBER = 25;
 const known = new Map();
 
 /** A ruleset in full; asked for once. */
@@ -28,6 +30,7 @@ export function useRuleset(key) {
       read(`/v1/rulesets/${key}`).then(
         ({ told }) => {
           known.set(key, told);
+          meetBots(told);
           if (wanted) setRuleset(told);
         },
         () => {},
@@ -58,7 +61,9 @@ function Tables({ title, tables, empty, catalogue, label }) {
     ${tables.length === 0 ? html`<p class="soft">${empty}</p>` : html`<ul class="tables">
       ${tables.map((game) => {
         const open = game.players.filter((player) => player.kind === null).length;
-        const names = game.players.map((player) => player.name).filter(Boolean);
+        const names = game.players
+          .filter(({ name }) => name)
+          .map(({ name, kind }) => (kind === "bot" ? botName(game.ruleset.key, name) : name));
         return html`<li key=${game.id}>
           <span class="names"><strong>${titles.get(game.ruleset.key)}</strong>
             <span class="soft">${listed(names)}${open > 0 && ` · ${t("open_seats", { n: open })}`}</span>
@@ -137,12 +142,22 @@ function seated(way, count, bots, before) {
   return Array.from({ length: count }, (_, seat) => {
     const name = before[seat]?.name ?? (seat === 0 && kept("name") ? kept("name") : t("player", { n: seat + 1 }));
     const kind = seat === 0 || way === "hotseat" ? "name" : way === "bots" ? "bot" : "open";
-    return { kind, name, bot: before[seat]?.bot ?? bots[0] };
+    return { kind, name, bot: before[seat]?.bot ?? bots[0]?.name };
   });
 }
 
-function asSeat({ kind, name, bot }) {
-  return kind === "open" ? {} : kind === "bot" ? { bot } : { name };
+function asSeat({ kind, name, bot, n = BOT_NUMBER }) {
+  return kind === "open" ? {} : kind === "bot" ? { bot: bot.replace(/:N$/, `:${n}`) } : { name };
+}
+
+/** The bots that can play with so many seats and these options. */
+function fitting(bots, count, options) {
+  return bots.filter(({ needs }) => {
+    const ours = Object.entries(needs?.options ?? {}).every(
+      ([name, value]) => options[name] === undefined || options[name] === value,
+    );
+    return ours && (!needs?.seats || needs.seats === count);
+  });
 }
 
 function Seat({ n, seat, bots, onChange }) {
@@ -157,9 +172,13 @@ function Seat({ n, seat, bots, onChange }) {
       maxlength="40" required autocomplete="off"
       onInput=${({ target }) => onChange({ ...seat, name: target.value })} />`}
     ${seat.kind === "bot" && html`<select aria-label=${t("seat_bot", number)}
-      onChange=${({ target }) => onChange({ ...seat, bot: bots[target.selectedIndex] })}>
-      ${bots.map((bot) => html`<option selected=${bot === seat.bot}>${bot}</option>`)}
+      onChange=${({ target }) => onChange({ ...seat, bot: bots[target.selectedIndex].name })}>
+      ${bots.map(({ name, title }) => html`<option value=${name} selected=${name === seat.bot}>
+        ${pick(title)}</option>`)}
     </select>`}
+    ${seat.kind === "bot" && seat.bot.endsWith(":N") && html`<input type="number" min="1" max="999"
+      aria-label="N" value=${seat.n ?? BOT_NUMBER}
+      onInput=${({ target }) => onChange({ ...seat, n: Number(target.value) })} />`}
   </li>`;
 }
 
@@ -219,10 +238,12 @@ function NewTableForm({ ruleset }) {
             onChange=${() => arrange(one, seats.length)} /> ${t(`way_${one}`)}</label>`)}
         <label>${t("seat_count")}${" "}
           <input type="number" id="seat-count" min=${range.min} max=${range.max} value=${seats.length}
-            onChange=${({ target }) =>
-              arrange(way, Math.max(range.min, Math.min(range.max, Number(target.value))))} /></label>
+            onInput=${({ target }) => {
+              const count = Number(target.value);
+              if (count >= range.min && count <= range.max) arrange(way, count);
+            }} /></label>
         <ol class="seats-form">${seats.map(
-          (seat, n) => html`<${Seat} key=${n} n=${n} seat=${seat} bots=${bots}
+          (seat, n) => html`<${Seat} key=${n} n=${n} seat=${seat} bots=${fitting(bots, seats.length, options)}
             onChange=${(next) => setSeats(seats.map((one, at) => (at === n ? next : one)))} />`,
         )}</ol>
       </fieldset>

@@ -1,7 +1,7 @@
 /** What the log tells: events in words, and the throws of each round. */
 
 import { facesText } from "./dice.js";
-import { listed, t, textOr } from "./text.js";
+import { listed, pick, t, textOr } from "./text.js";
 
 // What begins a round or a turn, and what is noted beside the throws of one.
 const STARTS = new Set(["turn_started", "round_started", "bet_opened"]);
@@ -10,10 +10,28 @@ const NOTED = new Set([
   "pot_won", "penalty_drawn",
 ]);
 
+const bots = new Map();
+
+/** Remembers what the bots of a ruleset are called. */
+export function meetBots(ruleset) {
+  bots.set(ruleset.key, ruleset.bots);
+}
+
+/** What a bot is called: its title, with its number where it has one. */
+export function botName(ruleset, name) {
+  const found = bots.get(ruleset)?.find(({ pattern }) => new RegExp(pattern).test(name));
+  return found ? pick(found.title).replace(/\bN\b/, name.split(":")[1] ?? "N") : name;
+}
+
 /** How a seat is called: by its name, or by its number. */
 export function nameOf(game, seat) {
   if (seat === null || seat === undefined) return t("table_throw");
-  return game.players[seat]?.name ?? t("player", { n: seat + 1 });
+  const { name, kind } = game.players[seat] ?? {};
+  if (!name) return t("player", { n: seat + 1 });
+  if (kind !== "bot") return name;
+  const same = game.players.filter((player) => player.kind === kind && player.name === name);
+  const called = botName(game.ruleset.key, name);
+  return same.length > 1 ? `${called} ${seat + 1}` : called;
 }
 
 /** What a throw is called in games that have names for throws, or null. */
@@ -27,7 +45,8 @@ export function calledOf(ruleset, faces, language) {
 function keyOf(event) {
   switch (event.kind) {
     case "rolled":
-      return event.series ? (event.counts ? "e_rolled_bet" : "e_rolled_void") : "e_rolled";
+      if (event.series) return event.counts ? "e_rolled_bet" : "e_rolled_void";
+      return event.points > 0 ? "e_rolled" : "e_rolled_bet";
     case "settled":
       return `e_settled_${event.won > 0 ? "won" : event.won < 0 ? "lost" : "push"}`;
     case "chose":

@@ -167,6 +167,7 @@ export const en = {
   wrong_long: "Throw {n}: this browser finds it wrong",
   checked_count: "{n} throws, all checked in this browser",
   whole_audit: "Whole audit",
+  verifier: "Verifier",
   throws: "Throws",
   throw_n: "Throw",
   key: "Key",

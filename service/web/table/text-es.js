@@ -161,6 +161,7 @@ export const es = {
   wrong_long: "Tirada {n}: este navegador la encuentra falsa",
   checked_count: "{n} tiradas, todas comprobadas en este navegador",
   whole_audit: "Auditoría completa",
+  verifier: "Verificador",
   throws: "Tiradas",
   throw_n: "Tirada",
   key: "Clave",
