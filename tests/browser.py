@@ -80,5 +80,5 @@ def visits(
     for visit in made:
         visit.context.close()
     for visit in made:
-        assert visit.complaints == []
+        assert visit.complaints == [], visit.complaints
         assert [url for url in visit.asked if not url.startswith((server.url, "file:"))] == []
