@@ -19,7 +19,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check format openapi golden policies simulate fuzz simulator soak planted mutants verifiers streams bench bench-long migrate lock clean
+.PHONY: help serve test check format openapi golden policies pictures simulate fuzz simulator soak planted mutants verifiers streams bench bench-long migrate lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ golden: $(VENV)/.dev ## write the golden playthroughs anew; review them in the d
 
 policies: $(VENV)/.dev ## solve the games that the bot `optimal` plays anew and store how
 	$(RUN) tests.golden.policies
+
+pictures: $(VENV)/.dev ## draw docs/pictures/ anew from a real server in Chromium
+	$(RUN) tests.pictures
 
 simulate: $(VENV)/.dev ## play random games of every ruleset and check each (ARGS="--games 2000")
 	$(RUN) tests.simulate $(ARGS)

@@ -6,15 +6,24 @@ import json
 import re
 from itertools import count
 from pathlib import Path
+from typing import get_args
 
 import httpx
 import pytest
 
+from service.api.entry_shapes import EVENTS
 from service.api.single_file import bundle, single_file
+from service.rules import RULESETS
+from service.rules.base import Reason, kind_of
 
 WEB = Path(__file__).parents[1] / "service" / "web"
 VENDOR = WEB / "vendor"
 PATHS = {
+    "/": "text/html; charset=utf-8",
+    "/web/table/app.js": "text/javascript; charset=utf-8",
+    "/web/table/table.css": "text/css; charset=utf-8",
+    "/web/table/icon.svg": "image/svg+xml",
+    "/web/vendor/htm-preact/LICENSE": "text/plain; charset=utf-8",
     "/verify": "text/html; charset=utf-8",
     "/verify/verify.js": "text/javascript; charset=utf-8",
     "/docs": "text/html; charset=utf-8",
@@ -170,6 +179,27 @@ def test_a_saved_verifier_keeps_its_policy(client: httpx.Client) -> None:
     assert stated == [whole.removesuffix("; frame-ancestors 'none'")]
 
 
+def test_the_table_runs_the_scripts_of_this_server_only(client: httpx.Client) -> None:
+    assert policy_of(client.get("/")) == {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+
+
+def test_every_file_of_the_table_is_served_as_it_is(client: httpx.Client) -> None:
+    own = {path.relative_to(WEB).as_posix() for path in (WEB / "table").iterdir()}
+    listed = set(re.findall(r'(?:href|src)="/web/([^"]+)"', client.get("/").text))
+    assert own <= listed
+    for name in listed:
+        assert client.get(f"/web/{name}").content == (WEB / name).read_bytes()
+
+
 @every_path
 def test_a_browser_that_has_a_page_is_sent_nothing(client: httpx.Client, path: str) -> None:
     first = client.get(path)
@@ -191,9 +221,20 @@ def test_head_tells_what_get_would(client: httpx.Client, path: str) -> None:
         assert head.headers[name] == got.headers[name]
 
 
-@pytest.mark.parametrize("name", ["swagger-ui.js", "LICENSE", "..%2fverify.html"])
-def test_the_reference_has_no_other_files(client: httpx.Client, name: str) -> None:
-    answer = client.get(f"/docs/{name}")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/docs/swagger-ui.js",
+        "/docs/LICENSE",
+        "/docs/..%2fverify.html",
+        "/web/package.json",
+        "/web/table/..%2fverify.html",
+        "/web/vendor/swagger-ui/swagger-ui.css",
+        "/web/",
+    ],
+)
+def test_the_pages_have_no_other_files(client: httpx.Client, path: str) -> None:
+    answer = client.get(path)
     assert answer.status_code == 404
     assert answer.json()["code"] == "not_found"
 
@@ -285,6 +326,55 @@ def test_the_page_uses_every_text_that_there_is() -> None:
     assert used <= known
     spoken = {name for name in known if re.search(rf'"{name}"|^    {name}: ', script, re.M)}
     assert known - used - spoken == set()
+
+
+def table_texts(language: str) -> dict[str, str]:
+    """The words of the table: one key, one text, one line."""
+    lines = re.findall(r'^  (\w+): "(.*)",$', read(f"table/text-{language}.js"), re.M)
+    assert len({key for key, _ in lines}) == len(lines)
+    return dict(lines)
+
+
+def named_gaps(text: str) -> set[str]:
+    return set(re.findall(r"\{\w+\}", text))
+
+
+def test_the_table_says_the_same_in_both_languages() -> None:
+    english, spanish = table_texts("en"), table_texts("es")
+    assert english.keys() == spanish.keys()
+    assert len(english) > 200
+    for key, text in english.items():
+        assert named_gaps(text) == named_gaps(spanish[key]), key
+
+
+def test_the_table_uses_every_text_that_there_is() -> None:
+    code = "".join(path.read_text("utf-8") for path in sorted((WEB / "table").glob("*.js")))
+    code = re.sub(r"export const (?:en|es) = \{.*?^\};", "", code, flags=re.S | re.M)
+    spoken = {key for key in table_texts("en") if re.search(rf"[\"'`]{key}[\"'`]", code)}
+    started = ("a_", "e_", "o_", "face_", "reason_", "phase_", "series_", "kind_", "way_", "seed_")
+    unused = {key for key in table_texts("en").keys() - spoken if not key.startswith(started)}
+    assert unused == set()
+
+
+def test_every_event_action_choice_and_end_has_its_words_at_the_table() -> None:
+    words = table_texts("en").keys()
+    kinds = {str(get_args(event.model_fields["kind"].annotation)[0]) for event in EVENTS}
+    told_otherwise = {"settled", "chose"}  # by what came of them
+    # What the end card tells, or the button that was pressed.
+    silent = {"game_won", "game_ended", "round_ended"}
+    assert {f"e_{kind}" for kind in kinds - told_otherwise - silent} <= words
+    assert {f"reason_{reason}" for reason in get_args(Reason)} <= words
+    actions = {kind_of(action) for ruleset in RULESETS for action in ruleset.actions}
+    assert {f"a_{kind}" for kind in actions} <= words
+    phases = {phase for ruleset in RULESETS for phase in ruleset.phases}
+    assert {f"phase_{phase}" for phase in phases} <= words
+    choices: set[str] = set()
+    for ruleset in RULESETS:
+        found = json.dumps(ruleset.options_schema())
+        choices |= {one for enum in re.findall(r'"enum": \[("[^\]]+)\]', found)
+                    for one in re.findall(r'"(\w+)"', enum)}  # fmt: skip
+        choices |= set(re.findall(r'"const": "(\w+)"', found))
+    assert {f"o_{choice}" for choice in choices} <= words
 
 
 def test_every_check_has_a_spanish_name() -> None:

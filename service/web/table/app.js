@@ -42,10 +42,10 @@ function App() {
   };
   return html`<header>
       <a class="brand" href="#/" aria-label=${`Cubilete: ${t("lobby")}`}><span aria-hidden="true">⚂</span> Cubilete</a>
-      <nav role="group" aria-label=${t("language")} class="languages">
+      <div role="group" aria-label=${t("language")} class="languages row">
         ${Object.entries(LANGUAGES).map(([code, title]) => html`<button class="plain" lang=${code} value=${code}
           aria-pressed=${code === spoken} onClick=${() => choose(code)}>${title}</button>`)}
-      </nav>
+      </div>
     </header>
     ${view === "game" && name
       ? html`<${Game} id=${name} key=${name} />`

@@ -121,7 +121,7 @@ function TableFacts({ game, ruleset }) {
   if (state.limit) facts.push([t("limit"), state.limit]);
   if (state.mark) {
     const called = calledOf(ruleset, state.mark.faces, language()) ?? "";
-    facts.push([t("mark"), `${facesText(state.mark.faces)} ${called} (${t(state.mark.series)})`]);
+    facts.push([t("mark"), `${facesText(state.mark.faces)} ${called} (${t(`series_${state.mark.series}`)})`]);
   }
   const notes = [phase && t(`phase_${phase}`)];
   if (state.last_round) notes.push(t("last_round"));

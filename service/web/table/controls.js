@@ -114,7 +114,7 @@ export function Controls({ feed, held, marks, tell, busy, onBusy }) {
   });
   const seats = [...found.keys()];
   const several = seats.length > 1 || game.hotseat;
-  return html`<section class="controls" ref=${panel} tabindex="-1" aria-label=${t("actions")}
+  return html`<section class=${seats.length > 1 ? "controls" : "controls low"} ref=${panel} tabindex="-1" aria-label=${t("actions")}
     onFocusIn=${() => (inside.current = true)}
     onFocusOut=${({ relatedTarget }) => (inside.current = relatedTarget === null)}>
     ${seats.map((seat) => {

@@ -55,7 +55,7 @@ function TableView({ feed }) {
   return html`<main class="table" data-version=${game.version}>
     <h1 class="title"><span>${ruleset ? pick(ruleset.title) : ""}</span>
       ${ruleset && html`<button class="plain" onClick=${() => setRules(true)}>${t("rules")}</button>`}
-      ${" "}<a class="button plain" id="audit" href=${`/verify#${game.id}`} target="_blank">${t("whole_audit")}</a></h1>
+      ${" "}<a class="button plain" id="audit" href=${`/verify#${game.id}`} target="_blank">${t("audit")}</a></h1>
     ${rules && html`<${Rules} ruleset=${ruleset} onClose=${() => setRules(false)} />`}
     ${feed.fault && html`<${Alarm} feed=${feed} />`}
     <p class="connection" role="status">${feed.lost ? t("lost") : ""}</p>

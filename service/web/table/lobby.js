@@ -91,7 +91,7 @@ export function Lobby({ catalogue }) {
     return () => clearInterval(timer);
   }, []);
   return html`<main class="lobby">
-    <p class="tagline">${t("tagline")}</p>
+    <h1 class="tagline">${t("tagline")}</h1>
     <ul class="games">
       ${catalogue.map(
         (ruleset) => html`<li class="card" key=${ruleset.key}>
