@@ -13,8 +13,9 @@ async function post(path: string, body: object, headers: Record<string, string> 
   return (await answer.json()) as { game: Game; tokens: { host: string } };
 }
 
-const table = { hotseat: true, seats: [{ name: "Ana" }, { name: "Ben" }] };
-let { game, tokens } = await post("/v1/games", { ruleset: "pig", options: { target: 20 }, ...table });
+const seats = [{ name: "Ana" }, { name: "Ben" }];
+const table = { ruleset: "pig", options: { target: 20 }, hotseat: true, seats };
+let { game, tokens } = await post("/v1/games", table);
 while (game.status === "playing") {
   const action = { kind: game.legal_actions.at(-1)!.kind };
   const authorization = `Bearer ${tokens.host}`;

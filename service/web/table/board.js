@@ -196,7 +196,7 @@ function Turn({ game, turn, ruleset }) {
 
 /** All throws of a game, round by round. */
 export function History({ game, feed, ruleset }) {
-  return html`<ol class="history">
+  return html`<ol class="history" tabindex="0" aria-label=${t("history")}>
     ${rounds(feed.entries, feed.throws).map(({ round, turns }, at) => html`<li key=${at}>
       <h3>${round === 0 ? t("roll_off") : t("round", { n: round })}</h3>
       <ul class="turns">${turns.map((turn) => html`<${Turn} game=${game} turn=${turn} ruleset=${ruleset} />`)}</ul>

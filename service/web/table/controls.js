@@ -108,15 +108,15 @@ export function Controls({ feed, held, marks, tell, busy, onBusy }) {
   const inside = useRef(false);
   // Whoever plays by keyboard stays here when the buttons change under their fingers.
   useLayoutEffect(() => {
-    if (inside.current && document.activeElement === document.body) {
+    if (inside.current && [document.body, panel.current].includes(document.activeElement)) {
       (panel.current.querySelector("button.main") ?? panel.current).focus();
     }
   });
   const seats = [...found.keys()];
   const several = seats.length > 1 || game.hotseat;
   return html`<section class=${seats.length > 1 ? "controls" : "controls low"} ref=${panel} tabindex="-1" aria-label=${t("actions")}
-    onFocusIn=${() => (inside.current = true)}
-    onFocusOut=${({ relatedTarget }) => (inside.current = relatedTarget === null)}>
+    onFocusCapture=${() => (inside.current = true)}
+    onBlurCapture=${({ relatedTarget }) => (inside.current = relatedTarget === null)}>
     ${seats.map((seat) => {
       const name = seat === null ? t("host") : nameOf(game, seat);
       const onAct = async (action) => {

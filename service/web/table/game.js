@@ -302,7 +302,7 @@ function Proofs({ feed }) {
 
 function Links({ game, held }) {
   const own = held.host || Object.keys(held.seats).length > 0;
-  return html`<details class="links">
+  return html`<details id="links">
     <summary>${t("links")}</summary>
     <${Copyable} id="watch-link" label=${t("watch")} text=${linkTo(game.id)} />
     ${own && html`<${Copyable} id="personal-link" label=${t("personal")} text=${linkTo(game.id, held)} />`}

@@ -249,7 +249,7 @@ function NewTableForm({ ruleset }) {
       </fieldset>
       <p class="row">${t("examples")}: ${examples.map((example) => html`<button type="button" class="plain"
         onClick=${() => prepared(example)}>${pick(example.title)}</button>`)}</p>
-      <details open=${errors.some(({ pointer }) => pointer.startsWith("/options"))}>
+      <details id="options" open=${errors.some(({ pointer }) => pointer.startsWith("/options"))}>
         <summary>${t("options")}</summary>
         <${Options} ruleset=${ruleset} value=${options} onChange=${setOptions} errors=${errors} />
       </details>
@@ -272,7 +272,7 @@ function TableSettings({ table, onChange, turnSeconds, onTurnSeconds }) {
       ${values.map(([value, key]) => html`<option selected=${value === table[name]}>${t(key)}</option>`)}
     </select>
   </div>`;
-  return html`<details>
+  return html`<details id="settings">
     <summary>${t("table_settings")}</summary>
     <div class="options">
       ${select("visibility", [["public", "visibility_public"], ["unlisted", "visibility_unlisted"]])}
