@@ -88,6 +88,7 @@ export class Feed {
   hangUp() {
     this.line?.abort();
     this.line = null;
+    this.streaming = false;
     clearTimeout(this.again);
     this.again = null;
   }
@@ -98,19 +99,20 @@ export class Feed {
     return this.game.hotseat && host ? host : Object.values(seats)[0];
   }
 
-  /** Listens until the line breaks, then again. */
+  /** Listens until the line breaks, then again; anew with the token of a seat taken meanwhile. */
   async listen() {
+    if (this.line && this.token !== this.listensAs) this.hangUp();
     const idle = this.over || document.hidden || this.wires.signal.aborted;
     if (idle || this.line || this.again) return;
     const line = new AbortController();
     this.line = line;
+    this.listensAs = this.token;
     let wait = LISTEN_AGAIN_MS;
     try {
       wait = await this.hear(line);
     } catch {
       this.poll();
     }
-    this.streaming = false;
     if (this.line !== line) return;
     this.hangUp();
     this.again = setTimeout(() => {
@@ -121,7 +123,7 @@ export class Feed {
 
   /** @returns {Promise<number>} how long to wait before listening again, once the line has ended */
   async hear(line) {
-    const { token } = this;
+    const token = this.listensAs;
     const headers = { accept: LINES, ...(token && { authorization: `Bearer ${token}` }) };
     const after = this.entries.length - 1;
     const options = { headers, signal: line.signal, cache: "no-store" };
@@ -191,6 +193,7 @@ export class Feed {
       this.wanted ||= this.entries.length > this.game.version + 1;
       this.compare();
       this.lost = false;
+      this.problem = null;
       this.listen();
     } catch (error) {
       if (error instanceof Lost) this.lost = true;

@@ -58,7 +58,7 @@ function TableView({ feed }) {
       ${" "}<a class="button plain" id="audit" href=${`/verify#${game.id}`} target="_blank">${t("audit")}</a></h1>
     ${rules && html`<${Rules} ruleset=${ruleset} onClose=${() => setRules(false)} />`}
     ${feed.fault && html`<${Alarm} feed=${feed} />`}
-    <p class="connection" role="status">${feed.lost ? t("lost") : ""}</p>
+    <p class="connection" role="status">${feed.lost ? t("lost") : feed.problem?.message}</p>
     ${message && html`<p class="message" role="alert">${message}</p>`}
     <div class="columns">
       <div class="board">
