@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import httpx
 import pytest
@@ -159,15 +159,26 @@ def test_a_game_is_played_to_its_end_in_two_windows(sat: Sat, key: str) -> None:
 
 
 @every_ruleset
-def test_a_game_is_played_to_its_end_against_bots(
-    sat: Sat, client: httpx.Client, key: str
-) -> None:
+def test_a_game_is_played_to_its_end_against_bots(sat: Sat, client: httpx.Client, key: str) -> None:
     place = sat()
     place.open_table(key, "bots", 3, **SHORT[key])
     place.play()
     assert "win" in place.ended()
     kinds = [player["kind"] for player in client.get(f"/v1/games/{place.game}").json()["players"]]
     assert kinds == ["human", "bot", "bot"]
+
+
+def test_only_bots_that_can_play_what_was_chosen_are_offered(sat: Sat) -> None:
+    page = sat("/#/new/pig").page
+    offered = "all => all.map(one => one.value)"
+    options = "[aria-label='Bot in seat 2'] option"
+    page.wait_for_selector(options, state="attached")
+    assert "optimal" in page.eval_on_selector_all(options, offered)
+    page.select_option("[aria-label='Bot in seat 2']", "optimal")
+    page.click("#options summary")
+    page.select_option("#option-finish", index=1)
+    assert "optimal" not in page.eval_on_selector_all(options, offered)
+    assert page.input_value("[aria-label='Bot in seat 2']") != "optimal"
 
 
 # --- one at a time --------------------------------------------------------------------------------
@@ -340,7 +351,7 @@ def test_the_clock_is_shown_and_a_turn_that_expires_goes_on(sat: Sat) -> None:
     place.page.wait_for_selector(".clock")
     assert re.fullmatch(r"0:0\d left|Time is up", place.page.inner_text(".clock").strip())
     place.until(place.version + 1)
-    place.page.wait_for_selector(".entries li:has-text('Time is up')")
+    place.page.wait_for_selector(".entries li:has-text('Time is up for')")
 
 
 # --- who makes the dice, and the next game --------------------------------------------------------
@@ -595,12 +606,17 @@ def test_the_first_picture_comes_within_a_second(sat: Sat) -> None:
 
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
 SERIOUS = {"serious", "critical"}
+# The dark colours are tried for contrast only; everything else is the same.
+LOOKS: tuple[tuple[Literal["light", "dark"], Any], ...] = (
+    ("light", {}),
+    ("dark", {"runOnly": ["color-contrast"]}),
+)
 
 
 def findings(page: "Page") -> list[tuple[str, str]]:
-    """What axe-core finds that keeps people out; the dark colours are tried for contrast."""
+    """What axe-core finds that keeps people out."""
     found = []
-    for scheme, only in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+    for scheme, only in LOOKS:
         page.emulate_media(color_scheme=scheme)
         if not page.evaluate("Boolean(globalThis.axe)"):
             page.evaluate(AXE)

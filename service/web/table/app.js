@@ -4,6 +4,7 @@ import { read } from "./api.js";
 import { Game } from "./game.js";
 import { hold } from "./keep.js";
 import { Lobby, NewTable } from "./lobby.js";
+import { meetBots } from "./story.js";
 import { language, LANGUAGES, speak, t } from "./text.js";
 import { html, render, useEffect, useState } from "./ui.js";
 
@@ -33,7 +34,13 @@ function App() {
     };
     addEventListener("hashchange", moved);
     const load = () =>
-      read("/v1/rulesets").then(({ told }) => setCatalogue(told.rulesets), () => setTimeout(load, 2_000));
+      read("/v1/rulesets").then(
+        ({ told: { rulesets } }) => {
+          rulesets.forEach(meetBots);
+          setCatalogue(rulesets);
+        },
+        () => setTimeout(load, 2_000),
+      );
     load();
   }, []);
   const choose = (code) => {

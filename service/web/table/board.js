@@ -79,8 +79,8 @@ function Marking({ game, seat, mask, onMark }) {
   const lies = all.some((one) => one.length > 0);
   // Between two rounds the dice of the last one stay where they fell.
   const faces = lies ? all[seat] : (past.at(-1)?.after[seat] ?? []);
+  const number = game.dice.throws;
   if (!mask) {
-    const number = game.dice.throws;
     return html`<span class="dice">${faces.map((face, d) => html`<${Die} key=${`${number}.${d}`} face=${face}
       rolls=${true} marked=${lies && choices[seat]?.[d]} />`)}</span>`;
   }
@@ -89,7 +89,7 @@ function Marking({ game, seat, mask, onMark }) {
       const label = t(mask[d] ? "die_marked" : "die_n", { n: d + 1, face });
       const flip = () => onMark(seat, mask.map((flag, at) => (at === d ? !flag : flag)));
       return html`<button type="button" class="die-button" aria-pressed=${mask[d]} aria-label=${label}
-        key=${d} onClick=${flip}><${Die} face=${face} marked=${mask[d]} rolls=${true} /></button>`;
+        key=${`${number}.${d}`} onClick=${flip}><${Die} face=${face} marked=${mask[d]} rolls=${true} /></button>`;
     })}
   </span>`;
 }

@@ -6,11 +6,11 @@ import { nameOf } from "./story.js";
 import { t, textOr } from "./text.js";
 import { html, useLayoutEffect, useRef, useState } from "./ui.js";
 
-/** The seats that this browser may act for: those whose tokens it holds, or all at a hot seat. */
+/** The seats of this browser: those whose tokens it holds; with the host's alone, a hot seat's. */
 export function seatsOf(game, held) {
-  const all = game.players.filter(({ kind }) => kind !== "bot").map(({ seat }) => seat);
-  if (game.hotseat && held.host) return new Set(all);
-  return new Set(all.filter((seat) => held.seats[seat]));
+  const people = game.players.filter(({ kind }) => kind === "human").map(({ seat }) => seat);
+  const own = people.filter((seat) => held.seats[seat]);
+  return new Set(own.length === 0 && game.hotseat && held.host ? people : own);
 }
 
 function tokenFor(game, held, seat) {

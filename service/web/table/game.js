@@ -9,9 +9,10 @@ import { drop, held as heldOf, hold, keep, kept } from "./keep.js";
 import { Rules, useRuleset } from "./lobby.js";
 import { calledOf, nameOf, tellEntry } from "./story.js";
 import { language, listed, pick, t, textOr } from "./text.js";
-import { Copyable, html, useEffect, useRef, useState } from "./ui.js";
+import { Copyable, Fold, html, useEffect, useRef, useState } from "./ui.js";
 
 const LOG_SHOWN = 60;
+const AT_ONCE = 8;
 
 /** The address of a game, with the tokens that let another device play on. */
 function linkTo(id, held = null) {
@@ -52,6 +53,11 @@ function TableView({ feed }) {
   const mine = seatsOf(game, held);
   const called = (faces) => calledOf(ruleset, faces, language());
   const playing = game.status === "playing";
+  const due = playing && game.to_act.some((seat) => mine.has(seat));
+  useEffect(() => {
+    document.title = `${due ? "● " : ""}${ruleset ? pick(ruleset.title) : "Cubilete"}`;
+    return () => (document.title = "Cubilete");
+  });
   return html`<main class="table" data-version=${game.version}>
     <h1 class="title"><span>${ruleset ? pick(ruleset.title) : ""}</span>
       ${ruleset && html`<button class="plain" onClick=${() => setRules(true)}>${t("rules")}</button>`}
@@ -73,10 +79,10 @@ function TableView({ feed }) {
       </div>
       <aside>
         <${Log} feed=${feed} called=${called} />
-        ${!feed.over && html`<details><summary>${t("history")}</summary>
-          <${History} game=${game} feed=${feed} ruleset=${ruleset} /></details>`}
-        <${Proofs} feed=${feed} />
-        <${Links} game=${game} held=${held} />
+        ${!feed.over && html`<${Fold} title=${t("history")} draw=${() => html`
+          <${History} game=${game} feed=${feed} ruleset=${ruleset} />`} />`}
+        <${Fold} title=${t("throws")} id="proofs" draw=${() => html`<${Proofs} feed=${feed} />`} />
+        <${Fold} title=${t("links")} id="links" draw=${() => html`<${Links} game=${game} held=${held} />`} />
         ${playing && html`<${Resign} feed=${feed} held=${held} mine=${mine} tell=${tell} />`}
       </aside>
     </div>
@@ -272,14 +278,19 @@ function EndCard({ feed, held, ruleset, tell }) {
 function Log({ feed, called }) {
   const { game, entries } = feed;
   const shown = entries.slice(-LOG_SHOWN).reverse();
-  const newest = entries.at(-1);
+  const told = useRef({ upTo: entries.length, text: "" });
+  if (entries.length > told.current.upTo) {
+    const fresh = entries.slice(told.current.upTo).slice(-AT_ONCE);
+    const text = fresh.flatMap((entry) => tellEntry(entry, game, called)).join(" ");
+    told.current = { upTo: entries.length, text };
+  }
   return html`<section class="log">
     <h2>${t("log")}</h2>
-    <p class="unseen" aria-live="polite">${newest && tellEntry(newest, game, called).join(" ")}</p>
+    <p class="unseen" aria-live="polite">${told.current.text}</p>
     <ol class="entries" tabindex="0" aria-label=${t("log")}>
       ${shown.map((entry) => {
-        const told = tellEntry(entry, game, called);
-        return told.length > 0 && html`<li key=${entry.seq}>${told.join(" ")}</li>`;
+        const words = tellEntry(entry, game, called);
+        return words.length > 0 && html`<li key=${entry.seq}>${words.join(" ")}</li>`;
       })}
     </ol>
   </section>`;
@@ -289,24 +300,20 @@ function Log({ feed, called }) {
 function Proofs({ feed }) {
   const { game, throws } = feed;
   const right = feed.fault === null;
-  return html`<details class="proofs">
-    <summary>${t("throws")}</summary>
+  return html`
     ${right && html`<p class="check">✓ ${t("checked_count", { n: throws.length })}</p>`}
-    <ol class="turns">${[...throws].reverse().map((thrown) => html`<li key=${thrown.throw}>
+    <ol class="turns">${[...throws].reverse().map((thrown) => html`<li key=${thrown.throw} class="turn-line">
       <span class="soft">${thrown.throw}. ${nameOf(game, thrown.seat)}</span>
       <${Throw} game=${game} thrown=${thrown} ruleset=${null} />
       <code class="key">${thrown.key.slice(0, 16)}…</code>
-    </li>`)}</ol>
-  </details>`;
+    </li>`)}</ol>`;
 }
 
 function Links({ game, held }) {
   const own = held.host || Object.keys(held.seats).length > 0;
-  return html`<details id="links">
-    <summary>${t("links")}</summary>
+  return html`
     <${Copyable} id="watch-link" label=${t("watch")} text=${linkTo(game.id)} />
-    ${own && html`<${Copyable} id="personal-link" label=${t("personal")} text=${linkTo(game.id, held)} />`}
-  </details>`;
+    ${own && html`<${Copyable} id="personal-link" label=${t("personal")} text=${linkTo(game.id, held)} />`}`;
 }
 
 function Resign({ feed, held, mine, tell }) {

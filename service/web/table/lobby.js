@@ -4,8 +4,8 @@ import { change, Problem, read } from "./api.js";
 import { Die } from "./dice.js";
 import { hold, keep, kept, myGames } from "./keep.js";
 import { Markdown } from "./markdown.js";
-import { Options } from "./options.js";
-import { botName, meetBots } from "./story.js";
+import { Options, settled } from "./options.js";
+import { botName } from "./story.js";
 import { listed, pick, t } from "./text.js";
 import { Dialog, html, useEffect, useState } from "./ui.js";
 
@@ -30,7 +30,6 @@ export function useRuleset(key) {
       read(`/v1/rulesets/${key}`).then(
         ({ told }) => {
           known.set(key, told);
-          meetBots(told);
           if (wanted) setRuleset(told);
         },
         () => {},
@@ -152,12 +151,10 @@ function asSeat({ kind, name, bot, n = BOT_NUMBER }) {
 
 /** The bots that can play with so many seats and these options. */
 function fitting(bots, count, options) {
-  return bots.filter(({ needs }) => {
-    const ours = Object.entries(needs?.options ?? {}).every(
-      ([name, value]) => options[name] === undefined || options[name] === value,
-    );
-    return ours && (!needs?.seats || needs.seats === count);
-  });
+  const meets = ([name, { const: fixed = options[name], maximum = Infinity }]) =>
+    options[name] === fixed && !(options[name] > maximum);
+  return bots.filter(({ needs }) =>
+    Object.entries(needs.options).every(meets) && (needs.seats ?? count) === count);
 }
 
 function Seat({ n, seat, bots, onChange }) {
@@ -197,6 +194,10 @@ function NewTableForm({ ruleset }) {
   const [problem, setProblem] = useState(null);
   const [busy, setBusy] = useState(false);
   const [rules, setRules] = useState(false);
+  const fit = fitting(bots, seats.length, settled(ruleset, options));
+  // A bot that can't play what has been chosen since makes way for one that can.
+  const shown = seats.map((seat) =>
+    fit.some(({ name }) => name === seat.bot) ? seat : { ...seat, bot: fit[0]?.name });
   const ways = ["bots", "hotseat", "link"].filter((one) => one !== "bots" || bots.length > 0);
   const arrange = (how, count) => {
     setWay(how);
@@ -210,7 +211,7 @@ function NewTableForm({ ruleset }) {
     event.preventDefault();
     setBusy(true);
     const people = seats.filter(({ kind }) => kind === "name");
-    const body = { ruleset: ruleset.key, options, seats: seats.map(asSeat), hotseat: people.length > 1, ...table };
+    const body = { ruleset: ruleset.key, options, seats: shown.map(asSeat), hotseat: people.length > 1, ...table };
     if (turnSeconds !== "") body.turn_seconds = Number(turnSeconds);
     if (table.seed_mode === "practice") body.seed = "0123456789abcdef".repeat(4);
     if (people.length > 0) keep("name", people[0].name);
@@ -242,8 +243,8 @@ function NewTableForm({ ruleset }) {
               const count = Number(target.value);
               if (count >= range.min && count <= range.max) arrange(way, count);
             }} /></label>
-        <ol class="seats-form">${seats.map(
-          (seat, n) => html`<${Seat} key=${n} n=${n} seat=${seat} bots=${fitting(bots, seats.length, options)}
+        <ol class="seats-form">${shown.map(
+          (seat, n) => html`<${Seat} key=${n} n=${n} seat=${seat} bots=${fit}
             onChange=${(next) => setSeats(seats.map((one, at) => (at === n ? next : one)))} />`,
         )}</ol>
       </fieldset>

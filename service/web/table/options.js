@@ -132,6 +132,15 @@ function Fields({ schema, root, texts, value, onChange, errors, under = "" }) {
   </div>`;
 }
 
+/** The options as they will be: what was touched, and the defaults of the rest. */
+export function settled({ options: root }, touched) {
+  const modes = branches(root, root) ?? [root];
+  const key = root.discriminator?.propertyName;
+  const { properties } = modes.find((one) => branchName(one) === touched[key]) ?? modes[0];
+  const defaults = Object.entries(properties).map(([name, one]) => [name, one.const ?? one.default]);
+  return { ...Object.fromEntries(defaults), ...touched };
+}
+
 /** All options of a ruleset; one that has modes asks for the mode first. */
 export function Options({ ruleset, value, onChange, errors }) {
   const root = ruleset.options;

@@ -86,7 +86,11 @@ export function tell(event, game, called = () => null) {
 /** An entry in words, sentence by sentence. */
 export function tellEntry(entry, game, called) {
   const { type, data } = entry;
-  if (type === "acted") return data.events.map((event) => tell(event, game, called)).filter(Boolean);
+  if (type === "acted") {
+    const told = data.events.map((event) => tell(event, game, called)).filter(Boolean);
+    const { seat, reason } = data.action;
+    return reason === "clock" ? [t("by_clock", { name: nameOf(game, seat) }), ...told] : told;
+  }
   const key = type === "started" ? "e_game_started" : `e_${type}`;
   const told = textOr(null, key, { name: nameOf(game, data.seat) });
   return told === null ? [] : [told];

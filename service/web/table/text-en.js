@@ -72,6 +72,7 @@ export const en = {
   mark: "Mark",
   tied: "Tied: {names}",
   time_left: "{time} left",
+  by_clock: "Time is up for {name}.",
   time_over: "Time is up",
   phase_betting: "Bets",
   phase_playing: "",

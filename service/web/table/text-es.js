@@ -70,6 +70,7 @@ export const es = {
   mark: "Marca",
   tied: "Empate: {names}",
   time_left: "Quedan {time}",
+  by_clock: "A {name} se le acabó el tiempo.",
   time_over: "Se acabó el tiempo",
   phase_betting: "Apuestas",
   phase_playing: "",

@@ -36,3 +36,12 @@ export function Copyable({ label, text, id }) {
     </span>
   </label>`;
 }
+
+/** What is drawn only while it is open. */
+export function Fold({ title, id, draw }) {
+  const [open, setOpen] = useState(false);
+  return html`<details id=${id} onToggle=${({ target }) => setOpen(target.open)}>
+    <summary>${title}</summary>
+    ${open && draw()}
+  </details>`;
+}
