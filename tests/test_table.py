@@ -234,6 +234,30 @@ def test_a_connection_that_is_lost_in_the_middle_comes_back_and_counts_once(
     place.pardon("ERR_INTERNET_DISCONNECTED")
 
 
+def test_an_answer_that_is_lost_on_its_way_counts_once(sat: Sat, client: httpx.Client) -> None:
+    place = sat()
+    place.open_table("pig", "hotseat", target="60")
+    before = place.version
+    lost = []
+
+    def lose(route: "Route") -> None:
+        if lost:
+            route.continue_()
+        else:
+            lost.append(route.fetch().json()["entry"]["seq"])
+            route.abort()
+
+    # The page hears of it by the answer to its second try alone.
+    place.page.route("**/stream*", lambda route: route.abort())
+    place.page.route("**/actions", lose)
+    place.page.click(".controls [data-kind=roll]")
+    place.page.wait_for_selector(".message:has-text('Not answered yet')")
+    place.page.wait_for_selector(".message", state="detached")
+    assert lost == [before + 1]
+    assert client.get(f"/v1/games/{place.game}").json()["version"] == before + 1
+    place.pardon("ERR_FAILED")
+
+
 def forging(place: Place, change: Callable[[dict[str, Any]], None]) -> None:
     """From now on the throws of the newest entry are changed on their way, however they come."""
 

@@ -8,7 +8,7 @@ export { html, render, useEffect, useLayoutEffect, useRef, useState };
 /** A native dialog; closes with Escape, its button, or a click beside it. */
 export function Dialog({ title, onClose, children }) {
   const box = useRef();
-  useEffect(() => box.current.showModal(), []);
+  useLayoutEffect(() => box.current.showModal(), []);
   const beside = (event) => event.target === box.current && onClose();
   return html`<dialog ref=${box} onClose=${onClose} onClick=${beside} aria-label=${title}>
     <div class="sheet">
