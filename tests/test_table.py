@@ -238,7 +238,7 @@ def test_an_answer_that_is_lost_on_its_way_counts_once(sat: Sat, client: httpx.C
     place = sat()
     place.open_table("pig", "hotseat", target="60")
     before = place.version
-    lost = []
+    lost: list[int] = []
 
     def lose(route: "Route") -> None:
         if lost:
