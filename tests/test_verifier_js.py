@@ -3,6 +3,7 @@ verdicts equal to those of the offline verifier."""
 
 import base64
 import hashlib
+import hmac
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -50,6 +51,17 @@ def test_every_vector_passes() -> None:
     assert found["failures"] == []
     kinds = VECTORS.keys() - {"about", "protocol"}
     assert found["counts"] == {kind: len(VECTORS[kind]) for kind in kinds}
+
+
+def test_the_browsers_hashes_are_those_of_python_at_every_length() -> None:
+    pairs = [(bytes(range(n % 140)), bytes(n % 256 for n in range(n))) for n in range(300)]
+    asked = json.dumps([[part.hex() for part in pair] for pair in pairs])
+    done = javascript.run(javascript.TESTS / "sha256_in_node.mjs", given=asked.encode())
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [
+        [hashlib.sha256(message).hexdigest(), hmac.digest(key, message, "sha256").hex()]
+        for key, message in pairs
+    ]
 
 
 def test_every_changed_byte_is_refused() -> None:

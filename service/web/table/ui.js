@@ -24,8 +24,12 @@ export function Copyable({ label, text, id }) {
   const field = useRef();
   const copy = async () => {
     field.current.select();
-    // navigator.clipboard is missing on pages that came over plain HTTP.
-    await (navigator.clipboard?.writeText(text) ?? document.execCommand("copy"));
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // It is missing on pages that came over plain HTTP, and may be forbidden.
+      document.execCommand("copy");
+    }
     setCopied(true);
   };
   return html`<label class="copyable">
