@@ -15,6 +15,8 @@ from tests.server import Server
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+    from tests.at_table import Sat
+
 pytest_plugins = ["tests.postgres"]
 
 
@@ -58,6 +60,15 @@ def browser() -> "Iterator[Browser]":
 
     with launched() as running:
         yield running
+
+
+@pytest.fixture
+def sat(browser: "Browser", server: Server) -> "Iterator[Sat]":
+    """Opens browser windows at the table."""
+    from tests.at_table import windows
+
+    with windows(browser, server) as sit:
+        yield sit
 
 
 def allow_no_skip(report: pytest.TestReport | pytest.CollectReport) -> None:

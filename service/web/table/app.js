@@ -48,9 +48,11 @@ function App() {
     setSpoken(code);
   };
   return html`<header>
-      <a class="brand" href="#/" aria-label=${`Cubilete: ${t("lobby")}`}><span aria-hidden="true">⚂</span> Cubilete</a>
+      <a class="brand" href="#/" aria-label=${`Cubilete: ${t("lobby")}`}><span
+        aria-hidden="true">⚂</span> Cubilete</a>
       <div role="group" aria-label=${t("language")} class="languages row">
-        ${Object.entries(LANGUAGES).map(([code, title]) => html`<button class="plain" lang=${code} value=${code}
+        ${Object.entries(LANGUAGES).map(([code, title]) => html`<button class="plain" lang=${code}
+          value=${code}
           aria-pressed=${code === spoken} onClick=${() => choose(code)}>${title}</button>`)}
       </div>
     </header>

@@ -20,7 +20,8 @@ function belongings(game, seat) {
   const told = [];
   const add = (key, value) => value !== undefined && told.push([t(key), value]);
   const { scores, chips, bets, turn_totals: totals, covered, results, wins, choices } = state;
-  if (scores) add(scoreName(game), options.target ? `${scores[seat]} / ${options.target}` : scores[seat]);
+  const target = options.target ? ` / ${options.target}` : "";
+  if (scores) add(scoreName(game), `${scores[seat]}${target}`);
   if (wins) add(scoreName(game), wins[seat]);
   if (chips) add("f_chips", chips[seat]);
   const banks = seat === state.banker;
@@ -29,7 +30,8 @@ function belongings(game, seat) {
     add("f_bet", bet === null ? t("undecided") : bet === 0 ? t("passes") : bet);
   }
   if (covered?.[seat] > 0) add("f_covered", covered[seat]);
-  if (totals) add("f_total", totals[seat] === null ? "–" : totals[seat] < 0 ? t("bust") : totals[seat]);
+  const total = totals?.[seat];
+  if (totals) add("f_total", total === null ? "–" : total < 0 ? t("bust") : total);
   if (results && results[seat] !== null && results[seat] !== 0) {
     add("f_result", `${results[seat] > 0 ? "+" : ""}${results[seat]}`);
   }
@@ -59,12 +61,14 @@ export function Seats({ game, mine, marks, onMark }) {
           ${state?.out?.includes(seat) && html`<span class="tag">${t("out")}</span>`}
           ${acting.has(seat) && html`<span class="tag turn">${t("to_act")}</span>`}
           ${kind === "human" && player.present !== undefined && !mine.has(seat) && html`<span
-            class=${player.present ? "presence here" : "presence"}>${t(player.present ? "present" : "absent")}</span>`}
+            class=${player.present ? "presence here" : "presence"}>
+            ${t(player.present ? "present" : "absent")}</span>`}
         </p>
         ${state && html`<dl>${belongings(game, seat).map(
           ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
         )}</dl>`}
-        ${progress && html`<meter max=${options.target} value=${Math.min(state.scores[seat], options.target)}
+        ${progress && html`<meter max=${options.target}
+          value=${Math.min(state.scores[seat], options.target)}
           aria-label=${`${t("f_score")}, ${nameOf(game, seat)}`}></meter>`}
         ${state?.faces && html`<${Marking} game=${game} seat=${seat} mask=${marks[seat]}
           onMark=${onMark} />`}
@@ -81,15 +85,18 @@ function Marking({ game, seat, mask, onMark }) {
   const faces = lies ? all[seat] : (past.at(-1)?.after[seat] ?? []);
   const number = game.dice.throws;
   if (!mask) {
-    return html`<span class="dice">${faces.map((face, d) => html`<${Die} key=${`${number}.${d}`} face=${face}
+    return html`<span class="dice">${faces.map((face, d) => html`<${Die} key=${`${number}.${d}`}
+      face=${face}
       rolls=${true} marked=${lies && choices[seat]?.[d]} />`)}</span>`;
   }
   return html`<span class="dice" role="group" aria-label=${t("choose_dice")}>
     ${faces.map((face, d) => {
       const label = t(mask[d] ? "die_marked" : "die_n", { n: d + 1, face });
       const flip = () => onMark(seat, mask.map((flag, at) => (at === d ? !flag : flag)));
-      return html`<button type="button" class="die-button" aria-pressed=${mask[d]} aria-label=${label}
-        key=${`${number}.${d}`} onClick=${flip}><${Die} face=${face} marked=${mask[d]} rolls=${true} /></button>`;
+      return html`<button type="button" class="die-button" aria-pressed=${mask[d]}
+        aria-label=${label}
+        key=${`${number}.${d}`} onClick=${flip}><${Die} face=${face} marked=${mask[d]}
+          rolls=${true} /></button>`;
     })}
   </span>`;
 }
@@ -98,7 +105,8 @@ function Marking({ game, seat, mask, onMark }) {
 export function Check({ thrown }) {
   const right = thrown.fault === null;
   const label = t(right ? "checked_long" : "wrong_long", { n: thrown.throw });
-  return html`<span class=${right ? "check" : "check bad"} role="img" aria-label=${label} title=${label}>
+  return html`<span class=${right ? "check" : "check bad"} role="img" aria-label=${label}
+    title=${label}>
     ${right ? "✓" : "✗"} ${t(right ? "checked" : "wrong")}</span>`;
 }
 
@@ -121,7 +129,8 @@ function TableFacts({ game, ruleset }) {
   if (state.limit) facts.push([t("limit"), state.limit]);
   if (state.mark) {
     const called = calledOf(ruleset, state.mark.faces, language()) ?? "";
-    facts.push([t("mark"), `${facesText(state.mark.faces)} ${called} (${t(`series_${state.mark.series}`)})`]);
+    const series = t(`series_${state.mark.series}`);
+    facts.push([t("mark"), `${facesText(state.mark.faces)} ${called} (${series})`]);
   }
   const notes = [phase && t(`phase_${phase}`)];
   if (state.last_round) notes.push(t("last_round"));
@@ -132,7 +141,8 @@ function TableFacts({ game, ruleset }) {
   return html`<div class="facts">
     <span class="tag">${t("round", { n: state.round })}</span>
     ${notes.filter(Boolean).map((note) => html`<span class="tag">${note}</span>`)}
-    ${facts.map(([name, value]) => html`<span class="fact"><span>${name}</span> <strong>${value}</strong></span>`)}
+    ${facts.map(([name, value]) => html`<span
+      class="fact"><span>${name}</span> <strong>${value}</strong></span>`)}
   </div>`;
 }
 
@@ -166,7 +176,8 @@ export function Felt({ game, feed, ruleset }) {
   const [last, ...before] = turns.filter((turn) => turn.throws.length > 0).reverse();
   const newest = last?.throws.at(-1);
   const rolling = state?.turn_total !== undefined && game.phase === "playing";
-  const shown = together ? turns : last?.throws.length > 1 ? [last, ...before.slice(0, 3)] : before.slice(0, 3);
+  const past = before.slice(0, 3);
+  const shown = together ? turns : last?.throws.length > 1 ? [last, ...past] : past;
   return html`<section class="felt" aria-label=${t("throws")}>
     ${state && html`<${TableFacts} game=${game} ruleset=${ruleset} />`}
     ${newest && !together && html`<div class="newest">
@@ -199,7 +210,8 @@ export function History({ game, feed, ruleset }) {
   return html`<ol class="history" tabindex="0" aria-label=${t("history")}>
     ${rounds(feed.entries, feed.throws).map(({ round, turns }, at) => html`<li key=${at}>
       <h3>${round === 0 ? t("roll_off") : t("round", { n: round })}</h3>
-      <ul class="turns">${turns.map((turn) => html`<${Turn} game=${game} turn=${turn} ruleset=${ruleset} />`)}</ul>
+      <ul class="turns">${turns.map((turn) => html`<${Turn} game=${game} turn=${turn}
+        ruleset=${ruleset} />`)}</ul>
     </li>`)}
   </ol>`;
 }

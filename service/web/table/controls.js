@@ -1,4 +1,4 @@
-/** What may be done now: one button for each legal action of the seats that play in this browser. */
+/** What may be done now: a button for each legal action of the seats that play in this browser. */
 
 import { change, Problem } from "./api.js";
 import { hold } from "./keep.js";
@@ -80,19 +80,24 @@ function Amount({ legal, onAct, name }) {
   return html`<div class="amount">
     <label for=${id}>${t("amount_for", { name })}</label>
     <span class="row">
-      ${legal.max > legal.min && html`<input id=${id} type="number" inputmode="numeric" min=${legal.min}
-        max=${legal.max} value=${amount} onChange=${({ target }) => setValue(Math.trunc(Number(target.value)))} />
-      ${[...new Set(steps)].map((step) => html`<button type="button" class="plain" aria-pressed=${step === amount}
+      ${legal.max > legal.min && html`<input id=${id} type="number" inputmode="numeric"
+        min=${legal.min}
+        max=${legal.max} value=${amount}
+        onChange=${({ target }) => setValue(Math.trunc(Number(target.value)))} />
+      ${[...new Set(steps)].map((step) => html`<button type="button" class="plain"
+        aria-pressed=${step === amount}
         onClick=${() => setValue(step)}>${step}</button>`)}`}
       <button class="main big" data-kind=${legal.kind} data-seat=${legal.seat}
-        onClick=${() => onAct({ kind: legal.kind, amount })}>${t(`a_${legal.kind}`, { amount })}</button>
+        onClick=${() => onAct({ kind: legal.kind, amount })}>
+        ${t(`a_${legal.kind}`, { amount })}</button>
     </span>
   </div>`;
 }
 
 function Choice({ legal, name, mask, onAct, first }) {
   const { kind, seat } = legal;
-  if (legal.max !== undefined) return html`<${Amount} legal=${legal} onAct=${onAct} name=${name} />`;
+  if (legal.max !== undefined) return html`<${Amount} legal=${legal} onAct=${onAct}
+    name=${name} />`;
   const n = mask?.filter(Boolean).length;
   const action = legal.dice === undefined ? { kind } : { kind, mask };
   const label = kind === "hold" && mask ? "a_keep" : `a_${kind}`;
@@ -114,7 +119,8 @@ export function Controls({ feed, held, marks, tell, busy, onBusy }) {
   });
   const seats = [...found.keys()];
   const several = seats.length > 1 || game.hotseat;
-  return html`<section class=${seats.length > 1 ? "controls" : "controls low"} ref=${panel} tabindex="-1" aria-label=${t("actions")}
+  return html`<section class=${seats.length > 1 ? "controls" : "controls low"} ref=${panel}
+    tabindex="-1" aria-label=${t("actions")}
     onFocusCapture=${() => (inside.current = true)}
     onBlurCapture=${({ relatedTarget }) => (inside.current = relatedTarget === null)}>
     ${seats.map((seat) => {
@@ -127,7 +133,8 @@ export function Controls({ feed, held, marks, tell, busy, onBusy }) {
       };
       return html`<div class="choices" key=${seat} role="group" aria-label=${name}>
         ${several && html`<strong class="whose">${name}</strong>`}
-        ${found.get(seat).map((legal, n) => html`<${Choice} key=${`${legal.kind} ${game.state.round}`} legal=${legal}
+        ${found.get(seat).map((legal, n) => html`<${Choice}
+          key=${`${legal.kind} ${game.state.round}`} legal=${legal}
           name=${name} mask=${marks[seat]} first=${n === 0} onAct=${onAct} />`)}
       </div>`;
     })}

@@ -46,7 +46,8 @@ function Pig({ face }) {
 export function Die({ face, rolls = false, marked = false }) {
   const shown = isPips(face) && rolls
     ? html`<span class=${`cube shows-${face}`}>
-        ${[1, 2, 3, 4, 5, 6].map((side) => html`<span class=${`side-${side}`}><${Face} face=${side} /></span>`)}
+        ${[1, 2, 3, 4, 5, 6].map((side) => html`<span class=${`side-${side}`}><${Face}
+          face=${side} /></span>`)}
       </span>`
     : textOr(null, `face_${face}`) !== null
       ? html`<${Pig} face=${face} />`

@@ -2,7 +2,8 @@
  * A game as it goes on: its newest state, all entries of its log, and what the checker found.
  *
  * The stream brings entries the moment they are made, and shows others that this player is here;
- * where it is missing or breaks, the game is polled instead. Whichever way something comes, an entry is read once, in order, and checked.
+ * where it is missing or breaks, the game is polled instead. Whichever way something comes, an
+ * entry is read once, in order, and checked.
  */
 
 import { Lost, Problem, read } from "./api.js";
@@ -154,7 +155,8 @@ export class Feed {
 
   /** Who is there now. */
   meet(present) {
-    const players = this.game.players.map((one) => ({ ...one, present: present.includes(one.seat) }));
+    const met = (one) => ({ ...one, present: present.includes(one.seat) });
+    const players = this.game.players.map(met);
     this.game = { ...this.game, players };
     this.changed();
   }

@@ -35,7 +35,8 @@ export function Game({ id }) {
     return html`<main><p role="status">${feed?.lost ? t("lost") : t("loading")}</p></main>`;
   }
   if (!feed.game) {
-    return html`<main><p role="alert">${feed.problem.status === 404 ? t("not_found") : feed.problem.message}</p>
+    return html`<main><p
+      role="alert">${feed.problem.status === 404 ? t("not_found") : feed.problem.message}</p>
       <p><a href="#/">${t("to_lobby")}</a></p></main>`;
   }
   return html`<${TableView} feed=${feed} key=${id} />`;
@@ -60,8 +61,10 @@ function TableView({ feed }) {
   });
   return html`<main class="table" data-version=${game.version}>
     <h1 class="title"><span>${ruleset ? pick(ruleset.title) : ""}</span>
-      ${ruleset && html`<button class="plain" onClick=${() => setRules(true)}>${t("rules")}</button>`}
-      ${" "}<a class="button plain" id="audit" href=${`/verify#${game.id}`} target="_blank">${t("audit")}</a></h1>
+      ${ruleset && html`<button class="plain"
+        onClick=${() => setRules(true)}>${t("rules")}</button>`}
+      ${" "}<a class="button plain" id="audit" href=${`/verify#${game.id}`}
+        target="_blank">${t("audit")}</a></h1>
     ${rules && html`<${Rules} ruleset=${ruleset} onClose=${() => setRules(false)} />`}
     ${feed.fault && html`<${Alarm} feed=${feed} />`}
     <p class="connection" role="status">${feed.lost ? t("lost") : feed.problem?.message}</p>
@@ -69,11 +72,14 @@ function TableView({ feed }) {
     <div class="columns">
       <div class="board">
         ${playing && html`<${Headline} game=${game} mine=${mine} />`}
-        ${feed.over && html`<${EndCard} feed=${feed} held=${held} ruleset=${ruleset} tell=${tell} />`}
+        ${feed.over && html`<${EndCard} feed=${feed} held=${held} ruleset=${ruleset}
+          tell=${tell} />`}
         ${game.status === "waiting" && html`<${Waiting} feed=${feed} held=${held} tell=${tell} />`}
         <${Seats} game=${game} mine=${mine} marks=${marks} onMark=${setMarks} />
-        ${feed.throws.length > 0 && !feed.over && html`<${Felt} game=${game} feed=${feed} ruleset=${ruleset} />`}
-        ${playing && html`<${Controls} feed=${feed} held=${held} marks=${marks} tell=${tell} busy=${busy}
+        ${feed.throws.length > 0 && !feed.over && html`<${Felt} game=${game} feed=${feed}
+          ruleset=${ruleset} />`}
+        ${playing && html`<${Controls} feed=${feed} held=${held} marks=${marks} tell=${tell}
+          busy=${busy}
           onBusy=${setBusy} />`}
         ${playing && mine.size === 0 && html`<p class="soft">${t("you_watch")}</p>`}
       </div>
@@ -82,7 +88,8 @@ function TableView({ feed }) {
         ${!feed.over && html`<${Fold} title=${t("history")} draw=${() => html`
           <${History} game=${game} feed=${feed} ruleset=${ruleset} />`} />`}
         <${Fold} title=${t("throws")} id="proofs" draw=${() => html`<${Proofs} feed=${feed} />`} />
-        <${Fold} title=${t("links")} id="links" draw=${() => html`<${Links} game=${game} held=${held} />`} />
+        <${Fold} title=${t("links")} id="links" draw=${() => html`<${Links} game=${game}
+          held=${held} />`} />
         ${playing && html`<${Resign} feed=${feed} held=${held} mine=${mine} tell=${tell} />`}
       </aside>
     </div>
@@ -123,7 +130,8 @@ function useReveal(feed, held, tell) {
 /** A change other than an action: its answer is taken, its refusal told. */
 async function request(feed, path, body, token, tell, method = "POST") {
   try {
-    const answer = await change(feed.path + path, body, { token, method, waiting: () => tell(t("sending")) });
+    const waiting = () => tell(t("sending"));
+    const answer = await change(feed.path + path, body, { token, method, waiting });
     tell(null);
     if (answer.receipt?.game === feed.id) hold(feed.id, { receipt: answer.receipt });
     return answer;
@@ -136,7 +144,7 @@ async function request(feed, path, body, token, tell, method = "POST") {
   }
 }
 
-// --- parts of the table ---------------------------------------------------------------------------
+// --- parts of the table -------------------------------------------------------------------------
 
 function Alarm({ feed }) {
   const { seq, fault, throw: n } = feed.fault;
@@ -185,9 +193,10 @@ function Waiting({ feed, held, tell }) {
     keep("name", name);
     const body = { name };
     const seed = newSeed();
-    if (mode === "sealed") Object.assign(body, { saw: game.dice.commitment, commit: commitTo(game.id, seed) });
+    const saw = game.dice.commitment;
+    if (mode === "sealed") Object.assign(body, { saw, commit: commitTo(game.id, seed) });
     if (mode === "open" && game.dice.seeds.length === 0) {
-      Object.assign(body, { saw: game.dice.commitment, seed });
+      Object.assign(body, { saw, seed });
     }
     const answer = await request(feed, "/seats", body, undefined, tell);
     if (!answer) return;
@@ -197,14 +206,18 @@ function Waiting({ feed, held, tell }) {
   };
   const host = (path) => request(feed, path, {}, held.host, tell);
   const leave = async (seat) => {
-    if (await request(feed, `/seats/${seat}`, {}, held.seats[seat], tell, "DELETE")) drop(game.id, seat);
+    const left = await request(feed, `/seats/${seat}`, {}, held.seats[seat], tell, "DELETE");
+    if (left) drop(game.id, seat);
     feed.changed();
   };
-  const unrevealed = game.dice.seeds.filter(({ seed }) => seed === null).map(({ seat }) => nameOf(game, seat));
+  const unrevealed = game.dice.seeds.filter(({ seed }) => seed === null);
+  const names = listed(unrevealed.map(({ seat }) => nameOf(game, seat)));
   return html`<section class="panel waiting">
     <h2>${t("waiting_title")}</h2>
-    ${open.length > 0 && html`<${Copyable} id="invitation" label=${t("invite")} text=${linkTo(game.id)} />`}
-    ${open.length === 0 && html`<p>${game.dice.sealed ? t("sealed_wait", { names: listed(unrevealed) }) : t("ready")}</p>`}
+    ${open.length > 0 && html`<${Copyable} id="invitation" label=${t("invite")}
+      text=${linkTo(game.id)} />`}
+    ${open.length === 0 && html`<p>
+      ${game.dice.sealed ? t("sealed_wait", { names }) : t("ready")}</p>`}
     ${open.length > 0 && seated.length === 0 && html`<form class="row" onSubmit=${join}>
       <label for="join-name">${t("sit_here")}</label>
       <input id="join-name" value=${name} maxlength="40" required autocomplete="nickname"
@@ -215,8 +228,10 @@ function Waiting({ feed, held, tell }) {
       ${held.host && open.length === 0 && mode !== "sealed" && html`<button class="main" id="start"
         onClick=${() => host("/start")}>${t("start")}</button>`}
       ${held.host && open.length === 0 && mode === "sealed" && html`<button class="main" id="seal"
-        onClick=${() => host(game.dice.sealed ? "/start" : "/seal")}>${t(game.dice.sealed ? "start" : "seal")}</button>`}
-      ${held.host && html`<button class="plain" onClick=${() => host("/void")}>${t("call_off")}</button>`}
+        onClick=${() => host(game.dice.sealed ? "/start" : "/seal")}>
+        ${t(game.dice.sealed ? "start" : "seal")}</button>`}
+      ${held.host && html`<button class="plain"
+        onClick=${() => host("/void")}>${t("call_off")}</button>`}
       ${!held.host && seated.map(({ seat }) => html`<button class="plain"
         onClick=${() => leave(seat)}>${t("leave")}</button>`)}
     </p>
@@ -258,17 +273,25 @@ function EndCard({ feed, held, ruleset, tell }) {
     <h2>${winners.length > 0 && "★ "}${title}</h2>
     <p>${textOr(reason ?? "", `reason_${reason}`)}</p>
     ${outcome && html`<table>
-      <thead><tr><th scope="col">${t("seat")}</th>${outcome.scores && html`<th scope="col">${t(scoreName(game))}</th>`}
-        ${outcome.chips && html`<th scope="col">${t("f_chips")}</th>`}<th scope="col">${t("tally")}</th></tr></thead>
-      <tbody>${game.players.map(({ seat }) => html`<tr class=${winners.includes(seat) ? "winner" : ""}>
-        <th scope="row">${nameOf(game, seat)}</th>${outcome.scores && html`<td>${outcome.scores[seat]}</td>`}
-        ${outcome.chips && html`<td>${outcome.chips[seat]}</td>`}<td>${game.series.tally[seat]}</td></tr>`)}</tbody>
+      <thead><tr><th scope="col">${t("seat")}</th>${outcome.scores && html`<th
+        scope="col">${t(scoreName(game))}</th>`}
+        ${outcome.chips && html`<th scope="col">${t("f_chips")}</th>`}<th
+          scope="col">${t("tally")}</th></tr></thead>
+      <tbody>${game.players.map(({ seat }) => html`<tr
+        class=${winners.includes(seat) ? "winner" : ""}>
+        <th
+          scope="row">${nameOf(game, seat)}</th>
+        ${outcome.scores && html`<td>${outcome.scores[seat]}</td>`}
+        ${outcome.chips && html`<td>${outcome.chips[seat]}</td>`}
+        <td>${game.series.tally[seat]}</td></tr>`)}</tbody>
     </table>`}
     ${(game.state?.penalties ?? []).map(({ seat, text }) => html`<p class="penalty">
       ${t("penalty", { name: nameOf(game, seat), text })}</p>`)}
     <p class="row">
-      ${held.host && !next && html`<button class="main big" id="rematch" onClick=${rematch}>${t("rematch")}</button>`}
-      ${next && html`<button class="main big" id="next" onClick=${() => go(next)}>${t("next_game")}</button>`}
+      ${held.host && !next && html`<button class="main big" id="rematch"
+        onClick=${rematch}>${t("rematch")}</button>`}
+      ${next && html`<button class="main big" id="next"
+        onClick=${() => go(next)}>${t("next_game")}</button>`}
     </p>
     <${History} game=${game} feed=${feed} ruleset=${ruleset} />
   </section>`;
@@ -302,7 +325,8 @@ function Proofs({ feed }) {
   const right = feed.fault === null;
   return html`
     ${right && html`<p class="check">✓ ${t("checked_count", { n: throws.length })}</p>`}
-    <ol class="turns">${[...throws].reverse().map((thrown) => html`<li key=${thrown.throw} class="turn-line">
+    <ol class="turns">${[...throws].reverse().map((thrown) => html`<li key=${thrown.throw}
+      class="turn-line">
       <span class="soft">${thrown.throw}. ${nameOf(game, thrown.seat)}</span>
       <${Throw} game=${game} thrown=${thrown} ruleset=${null} />
       <code class="key">${thrown.key.slice(0, 16)}…</code>
@@ -313,7 +337,8 @@ function Links({ game, held }) {
   const own = held.host || Object.keys(held.seats).length > 0;
   return html`
     <${Copyable} id="watch-link" label=${t("watch")} text=${linkTo(game.id)} />
-    ${own && html`<${Copyable} id="personal-link" label=${t("personal")} text=${linkTo(game.id, held)} />`}`;
+    ${own && html`<${Copyable} id="personal-link" label=${t("personal")}
+      text=${linkTo(game.id, held)} />`}`;
 }
 
 function Resign({ feed, held, mine, tell }) {
@@ -325,10 +350,13 @@ function Resign({ feed, held, mine, tell }) {
     act(feed, held, { kind: "resign", seat }, tell);
   };
   if (sure !== null) {
-    return html`<p class="row" role="group"><span>${t("sure_resign", { name: nameOf(game, sure) })}</span>
+    return html`<p class="row"
+      role="group"><span>${t("sure_resign", { name: nameOf(game, sure) })}</span>
       <button onClick=${() => resign(sure)} data-kind="resign">${t("yes")}</button>
       <button class="plain" onClick=${() => setSure(null)}>${t("no")}</button></p>`;
   }
-  return html`<p class="row">${left.map((seat) => html`<button class="plain resign" data-seat=${seat}
-    onClick=${() => setSure(seat)}>${t("a_resign")}${left.length > 1 ? `: ${nameOf(game, seat)}` : ""}</button>`)}</p>`;
+  return html`<p class="row">${left.map((seat) => html`<button class="plain resign"
+    data-seat=${seat}
+    onClick=${() => setSure(seat)}>
+    ${t("a_resign")}${left.length > 1 ? `: ${nameOf(game, seat)}` : ""}</button>`)}</p>`;
 }

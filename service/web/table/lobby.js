@@ -19,6 +19,8 @@ const SIGNS = {
   "dice-duel": [2, 5, 6],
 };
 const BOT_NUMBER = 25;
+const VISIBILITIES = ["public", "unlisted"];
+const SEED_MODES = ["operator", "open", "sealed", "practice"];
 const known = new Map();
 
 /** A ruleset in full; asked for once. */
@@ -65,7 +67,9 @@ function Tables({ title, tables, empty, catalogue, label }) {
           .map(({ name, kind }) => (kind === "bot" ? botName(game.ruleset.key, name) : name));
         return html`<li key=${game.id}>
           <span class="names"><strong>${titles.get(game.ruleset.key)}</strong>
-            <span class="soft">${listed(names)}${open > 0 && ` · ${t("open_seats", { n: open })}`}</span>
+            <span
+              class="soft">
+              ${listed(names)}${open > 0 && ` · ${t("open_seats", { n: open })}`}</span>
           </span>
           <a class="button" href=${`#/game/${game.id}`}>${t(label)}</a>
         </li>`;
@@ -134,12 +138,13 @@ function MyGames({ catalogue }) {
   </section>`;
 }
 
-// --- a new table ----------------------------------------------------------------------------------
+// --- a new table --------------------------------------------------------------------------------
 
 /** The seats of a way to play: mine first. */
 function seated(way, count, bots, before) {
   return Array.from({ length: count }, (_, seat) => {
-    const name = before[seat]?.name ?? (seat === 0 && kept("name") ? kept("name") : t("player", { n: seat + 1 }));
+    const own = seat === 0 && kept("name");
+    const name = before[seat]?.name ?? (own || t("player", { n: seat + 1 }));
     const kind = seat === 0 || way === "hotseat" ? "name" : way === "bots" ? "bot" : "open";
     return { kind, name, bot: before[seat]?.bot ?? bots[0]?.name };
   });
@@ -163,7 +168,8 @@ function Seat({ n, seat, bots, onChange }) {
   return html`<li class="row seat-form">
     <select aria-label=${t("seat_kind", number)}
       onChange=${({ target }) => onChange({ ...seat, kind: kinds[target.selectedIndex] })}>
-      ${kinds.map((kind) => html`<option selected=${kind === seat.kind}>${t(`kind_${kind}`)}</option>`)}
+      ${kinds.map((kind) => html`<option
+        selected=${kind === seat.kind}>${t(`kind_${kind}`)}</option>`)}
     </select>
     ${seat.kind === "name" && html`<input aria-label=${t("seat_name", number)} value=${seat.name}
       maxlength="40" required autocomplete="off"
@@ -181,7 +187,8 @@ function Seat({ n, seat, bots, onChange }) {
 
 export function NewTable({ ruleset: key }) {
   const ruleset = useRuleset(key);
-  return ruleset ? html`<${NewTableForm} ruleset=${ruleset} key=${key} />` : html`<main>${t("loading")}</main>`;
+  return ruleset ? html`<${NewTableForm} ruleset=${ruleset}
+    key=${key} />` : html`<main>${t("loading")}</main>`;
 }
 
 function NewTableForm({ ruleset }) {
@@ -211,7 +218,8 @@ function NewTableForm({ ruleset }) {
     event.preventDefault();
     setBusy(true);
     const people = seats.filter(({ kind }) => kind === "name");
-    const body = { ruleset: ruleset.key, options, seats: shown.map(asSeat), hotseat: people.length > 1, ...table };
+    const hotseat = people.length > 1;
+    const body = { ruleset: ruleset.key, options, seats: shown.map(asSeat), hotseat, ...table };
     if (turnSeconds !== "") body.turn_seconds = Number(turnSeconds);
     if (table.seed_mode === "practice") body.seed = "0123456789abcdef".repeat(4);
     if (people.length > 0) keep("name", people[0].name);
@@ -238,7 +246,8 @@ function NewTableForm({ ruleset }) {
           <input type="radio" name="way" value=${one} checked=${one === way}
             onChange=${() => arrange(one, seats.length)} /> ${t(`way_${one}`)}</label>`)}
         <label>${t("seat_count")}${" "}
-          <input type="number" id="seat-count" min=${range.min} max=${range.max} value=${seats.length}
+          <input type="number" id="seat-count" min=${range.min} max=${range.max}
+            value=${seats.length}
             onInput=${({ target }) => {
               const count = Number(target.value);
               if (count >= range.min && count <= range.max) arrange(way, count);
@@ -248,7 +257,8 @@ function NewTableForm({ ruleset }) {
             onChange=${(next) => setSeats(seats.map((one, at) => (at === n ? next : one)))} />`,
         )}</ol>
       </fieldset>
-      <p class="row">${t("examples")}: ${examples.map((example) => html`<button type="button" class="plain"
+      <p class="row">${t("examples")}: ${examples.map((example) => html`<button type="button"
+        class="plain"
         onClick=${() => prepared(example)}>${pick(example.title)}</button>`)}</p>
       <details id="options" open=${errors.some(({ pointer }) => pointer.startsWith("/options"))}>
         <summary>${t("options")}</summary>
@@ -270,14 +280,15 @@ function TableSettings({ table, onChange, turnSeconds, onTurnSeconds }) {
     <label for=${`table-${name}`}>${t(name)}</label>
     <select id=${`table-${name}`}
       onChange=${({ target }) => onChange({ ...table, [name]: values[target.selectedIndex][0] })}>
-      ${values.map(([value, key]) => html`<option selected=${value === table[name]}>${t(key)}</option>`)}
+      ${values.map(([value, key]) => html`<option
+        selected=${value === table[name]}>${t(key)}</option>`)}
     </select>
   </div>`;
   return html`<details id="settings">
     <summary>${t("table_settings")}</summary>
     <div class="options">
-      ${select("visibility", [["public", "visibility_public"], ["unlisted", "visibility_unlisted"]])}
-      ${select("seed_mode", ["operator", "open", "sealed", "practice"].map((mode) => [mode, `seed_${mode}`]))}
+      ${select("visibility", VISIBILITIES.map((one) => [one, `visibility_${one}`]))}
+      ${select("seed_mode", SEED_MODES.map((mode) => [mode, `seed_${mode}`]))}
       <div class="option">
         <label for="table-clock">${t("turn_seconds")}</label>
         <input id="table-clock" type="number" min="5" max="604800" value=${turnSeconds}

@@ -26,11 +26,12 @@ function branchName(branch) {
 /** What to start a branch with. */
 function initial(branch) {
   if (branch.type !== "object") return branch.minimum ?? null;
-  const required = Object.entries(branch.properties).filter(([name]) => branch.required?.includes(name));
+  const { properties, required: needed = [] } = branch;
+  const required = Object.entries(properties).filter(([name]) => needed.includes(name));
   return Object.fromEntries(
     required.map(([name, { const: fixed, minimum, enum: choices, type }]) => [
       name,
-      fixed ?? choices?.[Math.min(1, choices.length - 1)] ?? (type === "array" ? [] : (minimum ?? "")),
+      fixed ?? choices?.[0] ?? (type === "array" ? [] : (minimum ?? "")),
     ]),
   );
 }
@@ -78,7 +79,8 @@ function Choice({ id, value, onChange, schema, described }) {
 
 function Lines({ id, value, onChange, described }) {
   const lines = ({ target }) => onChange(target.value.split("\n").filter((line) => line.trim()));
-  return html`<textarea id=${id} rows="3" aria-describedby=${described} placeholder=${t("one_a_line")}
+  return html`<textarea id=${id} rows="3" aria-describedby=${described}
+    placeholder=${t("one_a_line")}
     onChange=${lines}>${(value ?? []).join("\n")}</textarea>`;
 }
 
@@ -102,12 +104,13 @@ function Branches({ id, value, onChange, several, root, described, path, texts, 
   return html`<select id=${id} onChange=${choose} aria-describedby=${described}>
       <option value="" selected=${!touched}>${t(nullable ? "none" : "usual")}</option>
       ${real.map((one, n) => html`<option value=${n} selected=${n === chosen}>
-        ${one.type === "object" ? (one.title && titleOf(one, path, texts)) : t("amount")}</option>`)}
+        ${one.type === "object" ? titleOf(one, path, texts) : t("amount")}</option>`)}
     </select>
     ${branch && (branch.type === "object"
       ? html`<${Fields} schema=${branch} root=${root} texts=${texts} value=${value} under=${path}
           onChange=${onChange} errors=${errors} />`
-      : html`<${Whole} id=${`${id}-value`} value=${value} onChange=${onChange} schema=${branch} />`)}`;
+      : html`<${Whole} id=${`${id}-value`} value=${value} onChange=${onChange}
+        schema=${branch} />`)}`;
 }
 
 function titleOf(branch, path, texts) {
@@ -137,7 +140,8 @@ export function settled({ options: root }, touched) {
   const modes = branches(root, root) ?? [root];
   const key = root.discriminator?.propertyName;
   const { properties } = modes.find((one) => branchName(one) === touched[key]) ?? modes[0];
-  const defaults = Object.entries(properties).map(([name, one]) => [name, one.const ?? one.default]);
+  const usual = ([name, one]) => [name, one.const ?? one.default];
+  const defaults = Object.entries(properties).map(usual);
   return { ...Object.fromEntries(defaults), ...touched };
 }
 
@@ -158,7 +162,8 @@ export function Options({ ruleset, value, onChange, errors }) {
   return html`<div class="option">
       <label for="option-mode">${title}</label>
       <select id="option-mode" onChange=${choose}>
-        ${names.map((name, n) => html`<option selected=${n === chosen}>${choiceName(name)}</option>`)}
+        ${names.map((name, n) => html`<option
+          selected=${n === chosen}>${choiceName(name)}</option>`)}
       </select>
     </div>
     <${Fields} schema=${modes[chosen]} root=${root} texts=${texts} value=${value} errors=${errors}

@@ -1,6 +1,13 @@
 /** The component library, and small pieces that every view uses. */
 
-import { html, render, useEffect, useLayoutEffect, useRef, useState } from "../vendor/htm-preact/standalone.module.js";
+import {
+  html,
+  render,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "../vendor/htm-preact/standalone.module.js";
 import { t } from "./text.js";
 
 export { html, render, useEffect, useLayoutEffect, useRef, useState };
