@@ -115,7 +115,7 @@ def test_a_refused_option_is_told_beside_its_field(sat: Sat) -> None:
     place.page.click("#options summary")
     place.page.fill("#option-target", "0")
     place.page.click("#create")
-    assert place.page.locator(".option:has(#option-target) .error").count() == 1
+    place.page.wait_for_selector(".option:has(#option-target) .error")
     assert place.page.get_attribute("form .error[role]", "role") == "alert"
     place.page.fill("#option-target", "20")
     place.page.click("#create")

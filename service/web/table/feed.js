@@ -40,6 +40,7 @@ export class Feed {
     this.line = null;
     this.again = null;
     this.streaming = false;
+    this.present = null;
     this.wires = new AbortController();
     for (const name of ["online", "offline"]) {
       addEventListener(name, () => this[name](), { signal: this.wires.signal });
@@ -90,6 +91,7 @@ export class Feed {
     this.line?.abort();
     this.line = null;
     this.streaming = false;
+    this.present = null;
     clearTimeout(this.again);
     this.again = null;
   }
@@ -153,12 +155,10 @@ export class Feed {
     if (event === "entry" || event === "end") this.poll();
   }
 
-  /** Who is there now. */
+  /** Who is there now: what the line says goes before an answer that was asked for earlier. */
   meet(present) {
-    const met = (one) => ({ ...one, present: present.includes(one.seat) });
-    const players = this.game.players.map(met);
-    this.game = { ...this.game, players };
-    this.changed();
+    this.present = present;
+    this.see(this.game);
   }
 
   // --- reading ----------------------------------------------------------------------------------
@@ -208,7 +208,8 @@ export class Feed {
   /** A newer state of the game. */
   see(game) {
     if (this.game !== null && game.version < this.game.version) return;
-    this.game = game;
+    const met = (one) => ({ ...one, present: this.present.includes(one.seat) });
+    this.game = this.present === null ? game : { ...game, players: game.players.map(met) };
     this.changed();
   }
 
