@@ -606,6 +606,22 @@ def test_the_key_chain_is_long_enough_and_never_too_long(seats: int) -> None:
         assert max(1024, 4 * seats * longest) <= DUEL.throws_max(options, seats) <= 65_535
 
 
+@pytest.mark.parametrize(
+    ("seats", "form", "length"),
+    [
+        (8, {"first_to_win": 9}, 8 * 8 * 65),
+        (8, {"first_to_lose": 9}, 8 * 8 * 65),
+        (5, {"best_of": 9}, 1024),  # 21 rounds at most, and a chain is never shorter
+        (8, {"best_of": 9}, 8 * 8 * 33),
+    ],
+)
+def test_the_key_chain_has_eight_throws_a_seat_in_each_round_of_the_longest_match(
+    seats: int, form: dict[str, int], length: int
+) -> None:
+    options = DUEL.parse_options({"format": form, "free_formats": True}, seats)
+    assert DUEL.throws_max(options, seats) == length
+
+
 # --- penalties ----------------------------------------------------------------------------------
 
 DECK = ["sing", "dance", "tell a secret"]
