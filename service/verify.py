@@ -48,6 +48,7 @@ TEXT_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 # The first key of a canonical entry is `at`, and an audit record has none of these keys.
 RECORD_START = re.compile(rb'\s*\{\s*"(?!(?:at|data|prev|seq|type|v)")')
 GAME_URL_PATH = re.compile(r".*/games/[^/]+")
+SHOWN_GAME = re.compile(r"/game/([A-Za-z0-9_-]{1,64})")
 
 
 class RefusedError(Exception):
@@ -887,9 +888,12 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _audit_url(url: str) -> str:
-    """The URL of a game stands for that of its audit record."""
+    """The URL of a game, or of the page that shows it, stands for that of its audit record."""
     parts = urllib.parse.urlsplit(url)
     path = parts.path.rstrip("/")
+    shown = SHOWN_GAME.match(parts.fragment)
+    if shown and not path:
+        path, parts = f"/v1/games/{shown[1]}", parts._replace(fragment="")
     if GAME_URL_PATH.fullmatch(path):
         parts = parts._replace(path=f"{path}/audit")
     return urllib.parse.urlunsplit(parts)

@@ -1032,6 +1032,8 @@ def server() -> Iterator[str]:
         ("/v1/games/g", 0),
         ("/v1/games/g/", 0),
         ("/v1/games/g?x=1", 0),
+        ("/#/game/g", 0),  # as the page at / shows it
+        ("/#/game/g/rules", 0),
         ("/v1/games/g/audit", 0),
         ("/v1/games/g/log", 0),
         ("/log.jsonl", 0),

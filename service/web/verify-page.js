@@ -71,6 +71,7 @@ globalThis.fairDice = Object.freeze({
   who,
 });
 
+const SHOWN_GAME = /^[^#]*\/#\/game\/([A-Za-z0-9_-]{1,64})/;
 const GAME_PATH = /\/games\/[^/]+$/;
 const MIB = 2 ** 20;
 const THROWS_SHOWN = 200;
@@ -297,8 +298,10 @@ function limited(size) {
   if (size > INPUT_MAX) throw new Trouble(() => text("too_large", INPUT_MAX / MIB));
 }
 
-/** The URL of a game stands for that of its audit record. */
+/** The URL of a game, or of the page that shows it, stands for that of its audit record. */
 function recordUrl(address) {
+  const shown = SHOWN_GAME.exec(address);
+  if (shown && address.startsWith(`${location.origin}/`)) return recordUrl(shown[1]);
   if (GAME_ID.test(address)) return new URL(`v1/games/${address}/audit`, location.href);
   let url;
   try {
