@@ -45,9 +45,11 @@ from service.hosting import (
     followed,
     gone_on,
     kept_holder,
+    left_to_bots,
     names_of,
     next_series,
     open_seat,
+    person_plays,
     require_bots,
     require_distinct,
     seated,
@@ -389,6 +391,7 @@ class Croupier:
         """The next game of the series: same seats and tokens, same settings or new options."""
         before, may = await self.read(game_id), host(caller.token)
         may(before)
+        steps.require_over(before.game)  # for good: nobody has a key chain made for nothing
         at, salt = self._now(), self._entropy(32)
         next_id = keys.new_game_id(at, self._entropy)
         salts = [self._entropy(32) for _ in before.holders]
@@ -439,7 +442,9 @@ class Croupier:
             opening = self._changed(write, caller, render)
             return replace(opening, writes=(Write(linked, ()), *opening.writes))
 
-        return await self._change(game_id, may, decide, caller)
+        answer = await self._change(game_id, may, decide, caller)
+        self._bots.committed(next_id)
+        return answer
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -551,18 +556,22 @@ class Croupier:
         more for them to do. Changes nothing where the game waits for a person or is over."""
 
         def decide(found: HostedGame | None) -> Change:
-            write = self._followed_by_bots(Write(exists(found), ()))
+            write = self._followed_by_bots(Write(exists(found), ()), at)
             return Change((write,) if write.lines else (), _NOTHING)
+
+        at = self._now()
 
         await self._by_itself(game_id, decide)
         hosted = await self._store.game(game_id)
         return hosted is not None and bot_due(hosted)
 
-    def _followed_by_bots(self, write: Write) -> Write:
+    def _followed_by_bots(self, write: Write, at: int) -> Write:
         """The change with what bots do next; what goes beyond one transaction is noted."""
         if not bot_due(write.hosted):
             return write
-        write = bots_followed(write, self._chain(write.hosted))
+        write = bots_followed(write, self._chain(write.hosted), at)
+        if bot_due(write.hosted) and not person_plays(write.hosted):
+            return left_to_bots(write, self._chain(write.hosted), at)
         if bot_due(write.hosted):
             self._bots.note(write.hosted.game.id)
         return write
@@ -577,10 +586,10 @@ class Croupier:
             hosted = exists(found)
             if not hosted.due(at):
                 return _UNCHANGED
-            write = self._followed_by_bots(Write(hosted, ()))  # a bot is never late
+            write = self._followed_by_bots(Write(hosted, ()), at)  # a bot is never late
             if write.hosted.due(at) and not bot_due(write.hosted):
                 write = gone_on(write, self._chain(hosted), at)
-                write = self._followed_by_bots(write)
+                write = self._followed_by_bots(write, at)
             return Change((write,), _SETTLED)
 
         return await self._by_itself(game_id, decide)
@@ -635,7 +644,10 @@ class Croupier:
             await self.settle(game_id, at)
             if acts and overdue.status == "playing":
                 raise TurnExpired from None
-            answer = await self._store.change(game_id, check, unfrozen, caller.retry)
+            try:
+                answer = await self._store.change(game_id, check, unfrozen, caller.retry)
+            except _Overdue:
+                raise Unavailable("the game has more to do first") from None
         self._bots.committed(game_id)
         if not (answer.replayed and answer.sealed):
             return answer
@@ -649,7 +661,7 @@ class Croupier:
         seat_tokens: Mapping[int, str] | None = None,
     ) -> Done:
         if write.hosted.bots:
-            write = self._followed_by_bots(write)
+            write = self._followed_by_bots(write, write.hosted.game.at)
         game = write.hosted.game
         receipt = self.receipt(game) if caller.receipt else None
         return Done(

@@ -120,7 +120,16 @@ def bot_due(hosted: HostedGame) -> bool:
     return bots.awaited(game.ruleset, game.state, hosted.seated_bots) is not None
 
 
-def bots_followed(write: Write, chain: KeyChain) -> Write:
+def person_plays(hosted: HostedGame) -> bool:
+    """Whether a seat that still plays is a person's."""
+    game = hosted.game
+    return any(
+        player is not None and player.kind == "human" and game.ruleset.can_resign(game.state, seat)
+        for seat, player in enumerate(game.players)
+    )
+
+
+def bots_followed(write: Write, chain: KeyChain, at: int) -> Write:
     """The change with what the bots do next: until a person is to act or the game is over, but at
     most ``BOT_ACTIONS_MOST`` actions, so that a bot may still be due afterwards."""
     seated_bots = write.hosted.seated_bots
@@ -132,8 +141,14 @@ def bots_followed(write: Write, chain: KeyChain) -> Write:
         if due is None:
             break
         seat, action = due
-        write = followed(write, steps.act(game, seat, action, chain, game.at))
+        write = followed(write, steps.act(game, seat, action, chain, at))
     return write
+
+
+def left_to_bots(write: Write, chain: KeyChain, at: int) -> Write:
+    """The change with the end of a game in which nobody but bots plays on: nobody waits for its
+    outcome, and what one caller can set going stays bounded."""
+    return followed(write, steps.abandon(write.hosted.game, chain, at, "no_person"))
 
 
 def open_seat(hosted: HostedGame, wanted: int | None) -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 
 from service.errors import Refusal, Unavailable
@@ -10,8 +11,8 @@ _log = logging.getLogger(__name__)
 
 
 class PlayingOn:
-    """Lets bots act, game by game, until none is due. ``play_on`` makes one transaction and tells
-    whether there is more to do.
+    """Lets bots act until none is due, in one game at a time. ``play_on`` makes one transaction and
+    tells whether there is more to do.
 
     Nothing is kept of what is still to be done: that follows from the game itself, and whoever
     comes upon it says so again.
@@ -21,6 +22,7 @@ class PlayingOn:
         self._play_on = play_on
         self._behind: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._one = asyncio.Semaphore(1)
 
     def note(self, game_id: str) -> None:
         """A transaction that is about to be committed leaves a bot to act; from any thread."""
@@ -47,9 +49,14 @@ class PlayingOn:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _play(self, game_id: str) -> None:
+        more = True
         try:
-            while await self._play_on(game_id):
-                pass
+            while more:
+                async with self._one:
+                    began = time.monotonic()
+                    more = await self._play_on(game_id)
+                    # As much time for everybody else as the bots have taken.
+                    await asyncio.sleep(time.monotonic() - began)
         except (Refusal, Unavailable) as error:
             _log.warning("the bots of game %s stopped: %s", game_id, error)
         except Exception:  # nobody waits for the task who could be told

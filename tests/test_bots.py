@@ -1,8 +1,7 @@
 """Games with bots over HTTP: seated, played, refused, audited, played on."""
 
+import asyncio
 import re
-import time
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -10,6 +9,7 @@ import pytest
 
 from service.bots import BOTS
 from service.hosting import BOT_ACTIONS_MOST
+from service.playing_on import PlayingOn
 from service.rules import RULESETS
 from tests.game_client import Table, bearer, new_game, some_action
 from tests.test_api import refused, wrong_fields
@@ -84,9 +84,9 @@ def test_a_bot_is_seated_without_a_token_and_shown_by_its_name(api):
     table = with_bots(api, "hold_20", "hold_at:25")
     assert list(table.tokens) == [0]
     assert table.read()["players"] == [
-        {"seat": 0, "name": "Ana", "kind": "human"},
-        {"seat": 1, "name": "hold_20", "kind": "bot"},
-        {"seat": 2, "name": "hold_at:25", "kind": "bot"},
+        {"seat": 0, "name": "Ana", "kind": "human", "present": False},
+        {"seat": 1, "name": "hold_20", "kind": "bot", "present": False},
+        {"seat": 2, "name": "hold_at:25", "kind": "bot", "present": False},
     ]
 
 
@@ -178,11 +178,11 @@ def test_an_open_seat_is_enough_and_the_bots_play_once_it_is_taken(api):
 def test_the_host_may_give_a_bots_seat_to_a_person(api):
     table = with_bots(api, "random", start=False)
     assert table.send("DELETE", "/seats/1", token=table.host).status_code == 200
-    assert table.read()["players"][1] == {"seat": 1, "name": None, "kind": None}
+    assert table.read()["players"][1] == {"seat": 1, "name": None, "kind": None, "present": False}
     table.join({"name": "Ben"})
     table.post("/start")
     game = table.read()
-    assert game["players"][1] == {"seat": 1, "name": "Ben", "kind": "human"}
+    assert game["players"][1] == {"seat": 1, "name": "Ben", "kind": "human", "present": False}
     assert game["status"] == "playing"
 
 
@@ -366,43 +366,45 @@ def test_a_rematch_with_options_that_a_bot_does_not_play_is_refused(api):
 LONG = {"target": 2_500, "starter": "seat"}
 
 
-def finished(table: Table, read: Callable[[], Json]) -> Json:
-    """The game once it is over; each answer is waited for."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        game = read()
-        if game["status"] != "playing":
-            return game
-    raise AssertionError("it does not end")
-
-
-def listed(table: Table) -> Json:
-    """The game as the list shows it, for which nobody has to touch the game itself."""
-    games = table.client.get("/v1/games?ruleset=pig&limit=100").json()["games"]
-    (found,) = [game for game in games if game["id"] == table.id]
-    return found
-
-
-def test_bots_alone_go_on_after_the_answer_until_the_game_is_over(api):
+def test_bots_alone_have_so_many_actions_to_finish_and_no_more(api):
     table = with_bots(api, "random", "random", options=LONG)
     told = table.act(0, "resign").json()
-    assert told["game"]["status"] == "playing"
-    assert told["game"]["version"] == told["entry"]["seq"] + BOT_ACTIONS_MOST
-    over = finished(table, lambda: listed(table))
-    assert over["outcome"]["reason"] == "target_reached"
+    assert told["game"]["status"] == "abandoned"
+    assert told["game"]["ended"] == {"reason": "no_person", "seats": []}
+    assert told["game"]["version"] == told["entry"]["seq"] + BOT_ACTIONS_MOST + 1
+    lines = api.get(f"{table.path}/log", headers={"accept": "application/jsonl"}).content
+    headers = {"content-type": "application/jsonl"}
+    assert api.post("/v1/audits", content=lines, headers=headers).json()["ok"]
 
 
-def test_after_a_crash_bots_go_on_with_the_next_request_for_the_game(own):
-    with own.client() as client:
-        table = with_bots(client, "random", "random", options=LONG)
-        table.act(0, "resign")
-    own.kill()
-    own.start()
-    with own.client() as client:
-        table.client = client
-        assert table.read()["status"] == "playing"
-        game = finished(table, table.read)
-        assert game["outcome"]["reason"] == "target_reached"
-        lines = client.get(f"{table.path}/log", headers={"accept": "application/jsonl"}).content
-        headers = {"content-type": "application/jsonl"}
-        assert client.post("/v1/audits", content=lines, headers=headers).json()["ok"]
+def test_bots_alone_finish_what_is_short(api):
+    table = with_bots(api, "random", "random", options={"target": 30})
+    assert table.act(0, "resign").json()["game"]["outcome"]["reason"] == "target_reached"
+
+
+def test_bots_play_on_in_one_game_at_a_time_until_none_is_due():
+    left, running, most = {"a": 3, "b": 2}, 0, 0
+
+    async def play_on(game_id: str) -> bool:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        left[game_id] -= 1
+        if not any(left.values()):
+            over.set()
+        return left[game_id] > 0
+
+    over = asyncio.Event()
+
+    async def story() -> None:
+        bots = PlayingOn(play_on)
+        for game_id in left:
+            bots.note(game_id)
+            bots.committed(game_id)
+        await asyncio.wait_for(over.wait(), 30)
+        await bots.close()
+
+    asyncio.run(story())
+    assert most == 1

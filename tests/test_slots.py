@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 import time
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -190,8 +191,10 @@ def cold(tmp_path):
     """Opens a croupier anew, which knows the games of its database and no key chains yet."""
     settings = Settings(data_dir=tmp_path / "data")
 
-    def opened():
-        return open_house(settings, Metrics())
+    @asynccontextmanager
+    async def opened():
+        async with open_house(settings, Metrics()) as house:
+            yield house.croupier
 
     return opened
 

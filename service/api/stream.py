@@ -19,14 +19,11 @@ _SEQ: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 
 router = APIRouter(prefix="/v1", tags=["live"])
 
-_EXAMPLE: Final = (
-    'id: 17\nevent: snapshot\ndata: {"id":"..","version":17,..}\n\n'
-    'id: 18\nevent: entry\ndata: {"at":..,"data":{..},"game":"..","seq":18,"type":"acted",..}\n\n'
-    'event: presence\ndata: {"game":"..","present":[0,1]}\n\n'
-    ":\n\n"
-    "retry: 3600000\nevent: end\n"
-    'data: {"game":"..","status":"finished","reason":"target_reached","version":18}\n\n'
-)
+_EXAMPLE: Final = {
+    "id": "18",
+    "event": "entry",
+    "data": '{"at":..,"data":{..},"game":"..","seq":18,"type":"acted",..}',
+}
 _EXAMPLE_LINES: Final = (
     '{"id":"17","event":"snapshot","data":{"id":"..","version":17,..}}\n'
     '{"id":"18","event":"entry","data":{"at":..,"game":"..","seq":18,"type":"acted",..}}\n'
@@ -35,8 +32,13 @@ _EXAMPLE_LINES: Final = (
     '{"retry_ms":3600000,"event":"end","data":{"game":"..","status":"finished",..}}\n'
 )
 _TEXT: Final = {"type": "string"}
+# One event, as readers of streams take it apart.
+_EVENT: Final = {
+    "type": "object",
+    "properties": {"id": _TEXT, "event": _TEXT, "data": _TEXT, "retry": {"type": "integer"}},
+}
 _MEDIA: Final = {
-    _EVENTS.media_type: {"schema": _TEXT, "example": _EXAMPLE},
+    _EVENTS.media_type: {"schema": _EVENT, "example": _EXAMPLE},
     _LINES.media_type: {"schema": _TEXT, "example": _EXAMPLE_LINES},
 }
 _LAST_EVENT_ID: Final = {

@@ -95,9 +95,11 @@ class Batch:
     def _require_unmoved(self, connection: Connection) -> None:
         """What was refused, or answered from the store, was so by games as they still stand; for
         those that were changed compare-and-set sees to it."""
-        unchanged = sorted(self._assumed - self._lines.keys())
+        unchanged = self._assumed - self._lines.keys()
         if unchanged:
-            stored = revisions(connection, unchanged)
+            # With those that will be changed, so that all are locked in one order.
+            held = unchanged | (self._lines.keys() & self._stored.keys())
+            stored = revisions(connection, sorted(held))
             if any(stored.get(one) != self._games[one].revision for one in unchanged):
                 raise Moved
 

@@ -64,7 +64,7 @@ class BotTable(Played):
 
     def let_bots_act(self) -> int:
         """What a request does after its own entries; returns how many entries that were."""
-        followed = bots_followed(Write(self.hosted(), ()), self.chain)
+        followed = bots_followed(Write(self.hosted(), ()), self.chain, self.game.at)
         if followed.lines:
             self.take(steps.Step(followed.hosted.game, followed.lines))
         return len(followed.lines)
