@@ -3,7 +3,7 @@
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import httpx
 import pytest
@@ -53,9 +53,17 @@ def own(tmp_path: Path) -> Iterator[Server]:
     server.stop()
 
 
-@pytest.fixture(scope="session")
+# What takes longest begins first, so that no worker is left alone with it at the end.
+_LONG: Final = ("test_table", "test_web", "test_soak", "test_fuzz", "test_audience", "test_mutants")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.path.name.startswith(_LONG))
+
+
+@pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
-    """One Chromium for all tests that need one."""
+    """One Chromium for all tests of a file; it keeps a loop running, as long as it is there."""
     from tests.browser import launched
 
     with launched() as running:

@@ -126,9 +126,10 @@ IN_DATABASE: Mapping[str, str] = {
         "UPDATE game SET snapshot = replace(snapshot, '\"throws\":', '\"throws\":1')"
     ),
     "a game that nobody has made": (
-        "INSERT INTO game SELECT 'other', revision, version, status, ruleset, open_seats,"
-        " visibility, NULL, 'other', series_number, host_hash, audit, next_game, setup, snapshot"
-        " FROM game LIMIT 1"
+        "INSERT INTO game (id, revision, version, status, ruleset, open_seats, visibility,"
+        " series_id, series_number, host_hash, setup, snapshot)"
+        " SELECT 'other', revision, version, status, ruleset, open_seats, visibility,"
+        " 'other', series_number, host_hash, setup, snapshot FROM game LIMIT 1"
     ),
 }
 
