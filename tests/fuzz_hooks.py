@@ -18,6 +18,8 @@ def before_call(_: Any, case: Any, kwargs: dict[str, Any]) -> None:
     """The next of the games, and its host's token where the right one was to be sent."""
     path: dict[str, Any] = case.path_parameters or {}
     chosen = next(_turns) if path and "id" in path else None
+    if chosen is not None and case.path.endswith("/stream"):
+        chosen = _known[-1]  # it is over, and so its stream ends
     if not path or chosen is None:
         return
     path["id"], token = chosen
