@@ -1,17 +1,26 @@
 """How often one caller may ask: the buckets by a clock of our own, then a real server."""
 
+import asyncio
 import re
 import tracemalloc
 
 import pytest
 
+from service.api import views
 from service.api.gate import Doors, Gate, Quotas
-from service.api.problems import RateLimited
+from service.api.handling import sent
+from service.api.problems import RateLimited, TooManyWaiting
 from service.api.rates import WINDOW_S, Rate
+from service.api.waiting import WaitingGames
+from service.errors import GameFrozen, NameTaken
+from service.requests import Caller, NewGame
 from service.settings import read
 from tests.game_client import bearer, create, new_game
+from tests.hosted import run
 from tests.raw import exchange, wire
 from tests.server import Server
+from tests.test_sweeper import damage
+from tests.timed import house
 
 POLICY = re.compile(r'"([a-z-]+)";q=(\d+);w=(\d+)')
 STANDING = re.compile(r'"([a-z-]+)";r=(\d+);t=(\d+)')
@@ -99,6 +108,16 @@ def test_very_many_callers_do_not_fill_the_memory(clock):
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 16 * 1024 * 1024
+
+
+def test_a_bucket_in_use_is_not_the_one_that_is_forgotten(clock):
+    rate = Rate("x", 5, clock)
+    taken(rate, 4, "busy")
+    for number in range(70_000):
+        rate.take(number)
+        if number == 50_000:
+            rate.take("busy")
+    assert taken(rate, 1, "busy") == 0
 
 
 def test_a_clock_that_stands_still_or_goes_back_gives_nothing_away(clock):
@@ -211,6 +230,59 @@ def test_two_lines_of_hops_are_one_list(clock):
     name = b"x-forwarded-for"
     asked["headers"] = [(name, b"1.2.3.4"), (name, b"198.51.100.7"), (name, b"10.0.0.2")]
     assert gate.caller(asked) == "198.51.100.7"
+
+
+# --- games that wait ----------------------------------------------------------------------------
+
+
+async def made(waiting, one):
+    """Whether there was a place for one more game."""
+    wanted = NewGame("pig", {}, ("Ana", None))
+    try:
+        async with waiting.place("a", one.croupier):
+            waiting.note("a", sent(await one.croupier.create(wanted, Caller(), views.created)))
+    except TooManyWaiting:
+        return False
+    return True
+
+
+def test_creates_at_the_same_time_leave_no_more_games_than_may_wait(tmp_path):
+    async def story():
+        async with house(f"sqlite:///{tmp_path / 'cubilete.db'}", tmp_path) as one:
+            waiting = WaitingGames(2)
+            told = await asyncio.gather(*(made(waiting, one) for _ in range(5)))
+            assert sum(told) == 2
+            assert not await made(waiting, one)
+
+    run(story())
+
+
+def test_a_create_that_fails_gives_its_place_back(tmp_path):
+    async def story():
+        async with house(f"sqlite:///{tmp_path / 'cubilete.db'}", tmp_path) as one:
+            waiting = WaitingGames(1)
+            with pytest.raises(NameTaken):
+                async with waiting.place("a", one.croupier):
+                    raise NameTaken
+            assert await made(waiting, one)
+
+    run(story())
+
+
+def test_a_game_that_is_frozen_keeps_nobody_from_creating(tmp_path):
+    async def story():
+        url = f"sqlite:///{tmp_path / 'cubilete.db'}"
+        async with house(url, tmp_path) as one:
+            waiting = WaitingGames(1)
+            assert await made(waiting, one)
+            (game_id,) = waiting._created["a"]
+            damage(url, game_id, snapshot='{"version": "one"}')
+            await one.store.freeze([game_id])  # which lets go of what is in memory
+            with pytest.raises(GameFrozen):
+                await one.croupier.read(game_id)
+            assert await made(waiting, one)
+
+    run(story())
 
 
 # --- a real server ------------------------------------------------------------------------------
@@ -363,6 +435,17 @@ def test_only_so_many_games_of_one_caller_wait(from_address):
     assert waiting[0].send("POST", "/void", token=waiting[0].host).status_code == 200
     assert client.post("/v1/games", json=new_game(names=["Ana", None])).status_code == 201
     assert from_address("198.51.100.10").post("/v1/games", json=new_game()).status_code == 201
+
+
+def test_a_rematch_that_waits_counts_as_a_game_that_waits(from_address):
+    client = from_address("198.51.100.11")
+    table = create(client, start=False)
+    assert table.post("/start").status_code == 200
+    table.act(0, "resign")
+    again = table.post("/rematch")
+    assert (again.status_code, again.json()["game"]["status"]) == (201, "waiting")
+    told = statuses(lambda: client.post("/v1/games", json=new_game(names=["Ana", None])), 3)
+    assert told == [201, 201, 429]
 
 
 def test_an_answer_that_has_not_been_counted_says_nothing_of_it(server):

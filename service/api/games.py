@@ -58,11 +58,10 @@ async def create_game(request: Request) -> Response:
     )
     asking = caller(request, None, anybody=True, tells_token=True)
     waiting, address = request.app.state.waiting, request.app.state.gate.caller(request.scope)
-    await waiting.require_room(address, croupier(request))
-    answer = await croupier(request).create(wanted, asking, views.created)
-    if not answer.replayed:
-        waiting.note(address, dict(answer.headers)["location"].rpartition("/")[2])
-    return sent(answer)
+    async with waiting.place(address, croupier(request)):
+        answer = sent(await croupier(request).create(wanted, asking, views.created))
+        waiting.note(address, answer)
+    return answer
 
 
 @router.get(

@@ -160,4 +160,6 @@ async def rematch_game(id: str, request: Request) -> Response:
     asked = await read_model(request, shapes.Rematch, optional=True)
     asking = caller(request, asked.expected_version)
     opened = croupier(request).rematch(game_id(id), asked.options, asking, views.rematched)
-    return await answered(request, id, asking, opened)
+    answer = await answered(request, id, asking, opened)
+    request.app.state.waiting.note(request.app.state.gate.caller(request.scope), answer)
+    return answer

@@ -36,6 +36,7 @@ class Rate:
         used = max(full_at - now, 0.0) + self._interval
         if used > WINDOW_S:
             return WINDOW_S - used
+        self._full_at.pop(caller, None)  # so that the one used last comes last
         self._full_at[caller] = now + used
         if len(self._full_at) > _BUCKETS_LIMIT:
             self._make_room(now)
