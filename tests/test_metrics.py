@@ -43,6 +43,14 @@ def test_a_request_is_counted_by_its_route_and_status(client):
     assert grown(client, before, name, **acted) == 1
 
 
+def test_a_head_is_counted_under_the_route_that_served_it(client):
+    table = create(client, options=AT_ONCE)
+    before = metrics(client)
+    assert client.head(table.path).status_code == 200
+    labels = {"method": "HEAD", "route": "/v1/games/{id}", "status": "200"}
+    assert grown(client, before, "cubilete_request_seconds_count", **labels) == 1
+
+
 def test_no_caller_makes_up_a_label(client):
     for path in ("/nowhere", "/v1/games/x/y", "/v1/%22%7D"):
         client.request("BREW", path)

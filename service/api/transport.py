@@ -77,9 +77,15 @@ class Transport:
         answer.more += self._gate.admit(scope)
         if scope["path"].endswith("\n"):  # which the router would pass over
             raise problems.RouteNotFound
-        if answer.only_head:
-            scope = {**scope, "method": "GET"}
-        await self._app(scope, receive, answer.send)
+        if not answer.only_head:
+            await self._app(scope, receive, answer.send)
+            return
+        as_get = {**scope, "method": "GET"}
+        try:
+            await self._app(as_get, receive, answer.send)
+        finally:  # whoever counts requests asks which route has served this one
+            if "route" in as_get:
+                scope["route"] = as_get["route"]
 
 
 def _in_one_line(send: Send) -> Send:
