@@ -37,9 +37,7 @@ class PlayingOn:
     def soon(self, game_id: str) -> None:
         """The bots of a game go on, without keeping anybody waiting for it."""
         if game_id not in self._tasks:
-            task = asyncio.create_task(self._play(game_id))
-            self._tasks[game_id] = task
-            task.add_done_callback(lambda _: self._tasks.pop(game_id, None))
+            self._tasks[game_id] = asyncio.create_task(self._play(game_id))
 
     async def close(self) -> None:
         """Stops; what is committed stands, and the next request for a game takes it up again."""
@@ -61,3 +59,5 @@ class PlayingOn:
             _log.warning("the bots of game %s stopped: %s", game_id, error)
         except Exception:  # nobody waits for the task who could be told
             _log.exception("the bots of game %s broke off", game_id)
+        finally:  # at once: whoever says that a bot is due from now on starts a new task
+            self._tasks.pop(game_id, None)
