@@ -20,7 +20,7 @@ from service.api.app import create_app
 from service.api.connection import Connection, ConnectionLimits, Watch
 from service.api.draining import end_in_peace
 from service.api.house import check, export_old
-from service.errors import BadSetting
+from service.errors import BadSetting, Unavailable
 from service.keys import key_id, rotate_signing_key
 from service.settings import Settings, read
 from service.store import current, upgrade
@@ -50,12 +50,16 @@ DataDir = Annotated[Path | None, typer.Option(help="Embedded database and server
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    """A wrong setting stops the command with one line and exit code 2."""
+    """A wrong setting stops the command with one line and exit code 2, a store that takes nothing
+    with exit code 1."""
     try:
         yield
     except BadSetting as error:
         typer.echo(f"cubilete: {error}", err=True)
         raise typer.Exit(2) from None
+    except Unavailable as error:
+        typer.echo(f"cubilete: {error}", err=True)
+        raise typer.Exit(1) from None
 
 
 @app.command()
@@ -212,7 +216,12 @@ def export(
         )
         if settings.retention_days is None:
             raise BadSetting("CUBILETE_RETENTION_DAYS: not set; or name --days")
-        typer.echo(f"{export_old(settings)} exported to {settings.exports}, and deleted")
+        done, failures = export_old(settings)
+    typer.echo(f"{done} exported to {settings.exports}, and deleted")
+    if failures:
+        why = str(failures[-1]) or type(failures[-1]).__name__
+        typer.echo(f"cubilete: {len(failures)} could not be exported, and stay: {why}", err=True)
+        raise typer.Exit(1)
 
 
 @app.command()

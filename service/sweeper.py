@@ -54,7 +54,7 @@ class Keeping:
 class Sweeper:
     """Sweeps every ``pause_ms``, give or take a half, so that processes do not do it all at once.
 
-    ``count`` is told what was done and how often, ``failed`` of each failure.
+    ``count`` is told what was done and how often, ``failed`` of each failure, and why.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Sweeper:
         keeping: Keeping,
         clock: ServerTime,
         count: Callable[[Swept, int], None] = lambda _, __: None,
-        failed: Callable[[], None] = lambda: None,
+        failed: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._croupier = croupier
         self._store = store
@@ -73,7 +73,7 @@ class Sweeper:
         self._now = clock.now
         self._count = count
         self._failed = failed
-        self._answers_from = 0
+        self._answers_forgotten = 0  # up to this day
         self._task: asyncio.Task[None] | None = None
 
     def start(self, pause_ms: int, entropy: Entropy) -> None:
@@ -106,10 +106,10 @@ class Sweeper:
         try:
             await work()
         except Unavailable as error:
-            self._failed()
+            self._failed(error)
             _log.warning("the sweep breaks off: %s", error)
-        except Exception:
-            self._failed()
+        except Exception as error:
+            self._failed(error)
             _log.exception("the sweep breaks off")
 
     async def _keep_time(self) -> None:
@@ -141,12 +141,14 @@ class Sweeper:
         )
 
     async def answers(self) -> None:
-        """Kept answers are forgotten some days after their game's end."""
+        """Kept answers are forgotten some days after their game's end; looked for once a day, and
+        then in all old games: one of long ago may have been changed with a key since."""
         before = self._now() // DAY_MS - self._keeping.answer_days
-        days = (self._answers_from, before)
-        while found := await self._store.purge_answers(days, _BATCH):
+        if before <= self._answers_forgotten:
+            return
+        while found := await self._store.purge_answers((0, before), _BATCH):
             self._count("answers", found)
-        self._answers_from = max(self._answers_from, before)
+        self._answers_forgotten = before
 
     async def retention(self) -> None:
         """Old games are exported, and deleted once their records are on disk."""
@@ -197,10 +199,14 @@ class Sweeper:
             raise
         except GameNotFound:
             return False  # another process was first
-        except GameFrozen:
+        except GameFrozen as error:
+            self._failed(error)
             with suppress(CubileteError):
                 await self._store.freeze([game_id])
-        except Exception:
+        except OSError as error:  # a disk that refuses: the way that led there tells nothing
+            self._failed(error)
+            _log.error("game %s could not be swept: %s", game_id, error)
+        except Exception as error:
+            self._failed(error)
             _log.exception("game %s could not be swept", game_id)
-        self._failed()
         return False

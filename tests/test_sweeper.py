@@ -4,6 +4,8 @@ import asyncio
 import gzip
 import json
 import os
+import re
+import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -119,6 +121,23 @@ def test_answers_are_kept_while_the_game_goes_on_and_some_days_longer(url, tmp_p
     run(story())
 
 
+def test_answers_of_a_change_to_a_game_of_long_ago_are_forgotten_as_well(url, tmp_path):
+    async def story():
+        async with house(url, tmp_path) as one:
+            game = await ended(one)
+            one.now += 31 * DAY_MS
+            await one.sweeper.answers()
+            asking = Caller(game.token(0), Retry(os.urandom(32), bytes(32)))
+            await one.croupier.rotate(game.id, 0, asking, views.renewed)
+            kept = select(func.count()).where(tables.answer.c.game_id == game.id)
+            assert rows(url, kept) == [1]
+            one.now += DAY_MS
+            await one.sweeper.answers()
+            assert rows(url, kept) == [0]
+
+    run(story())
+
+
 def test_an_old_game_is_deleted_once_its_record_is_on_disk(url, tmp_path):
     async def story():
         async with house(url, tmp_path) as one:
@@ -221,6 +240,7 @@ def test_the_sweep_finds_its_games_by_an_index(url, tmp_path):
     queries = {
         "ix_game_deadline": upkeep.due(AT, (-1, ""), 100),
         "ix_game_activity": upkeep.idle("waiting", 20_000, (-1, ""), 100),
+        "ix_game_activity ": upkeep.with_answers((0, 20_000), 100),
         "ix_holder_token_hash": upkeep.games_of(b"h" * 32, 3)[0],
         "ix_game_host_hash": upkeep.games_of(b"h" * 32, 3)[1],
     }
@@ -231,14 +251,20 @@ def test_the_sweep_finds_its_games_by_an_index(url, tmp_path):
 # --- a whole server -------------------------------------------------------------------------------
 
 
-def test_export_writes_old_games_to_files_and_deletes_them(tmp_path):
-    home = tmp_path / "data"
+def one_that_ended_long_ago(home):
+    """The id and the log of the only game of a server that has stopped."""
     with ShiftedServer(home) as server, server.client() as client:
         server.set_clock(AT)
         table = create(client)
         table.act(0, "resign")
         log = table.client.get(f"{table.path}/log", headers=JSONL).content
         wait_for(lambda: 'passed"} 1.0' in client.get("/metrics").text)
+    return table.id, log
+
+
+def test_export_writes_old_games_to_files_and_deletes_them(tmp_path):
+    home = tmp_path / "data"
+    game_id, log = one_that_ended_long_ago(home)
     told = CliRunner().invoke(cli.app, ["export", "--data-dir", str(home)])
     assert told.exit_code == 2
     assert "CUBILETE_RETENTION_DAYS" in told.stderr
@@ -246,9 +272,38 @@ def test_export_writes_old_games_to_files_and_deletes_them(tmp_path):
     asked = ["export", "--days", "1", "--export-dir", out, "--data-dir", str(home)]
     told = CliRunner().invoke(cli.app, asked)
     assert (told.exit_code, told.stdout) == (0, f"1 exported to {out}, and deleted\n"), told.stderr
-    record = gzip.decompress(path_of(tmp_path / "out", "2026-01-01", table.id).read_bytes())
+    record = gzip.decompress(path_of(tmp_path / "out", "2026-01-01", game_id).read_bytes())
     assert verify(record).ok
     assert jsonl([line.encode() for line in json.loads(record)["log"]]) == log
     with ShiftedServer(home) as server, server.client() as client:
-        assert client.get(table.path).status_code == 404
+        assert client.get(f"/v1/games/{game_id}").status_code == 404
     assert CliRunner().invoke(cli.app, asked).stdout.startswith("0 exported")
+
+
+def test_export_says_that_a_record_could_not_be_written_and_the_game_stays(tmp_path):
+    home, out = tmp_path / "data", tmp_path / "out"
+    game_id, _ = one_that_ended_long_ago(home)
+    out.mkdir()
+    in_the_way = out / "2026-01-01"
+    in_the_way.write_text("no directory")
+    asked = ["export", "--days", "1", "--export-dir", str(out), "--data-dir", str(home)]
+    told = CliRunner().invoke(cli.app, asked)
+    assert (told.exit_code, told.stdout) == (1, f"0 exported to {out}, and deleted\n")
+    last = told.stderr.splitlines()[-1]
+    assert re.match(r"cubilete: 1 could not be exported, and stay: .*File exists", last), last
+    assert "Traceback" not in told.stderr
+    in_the_way.unlink()
+    assert CliRunner().invoke(cli.app, asked).stdout.startswith("1 exported")
+    assert path_of(out, "2026-01-01", game_id).exists()
+
+
+def test_export_from_a_store_that_breaks_off_says_so_in_one_line(tmp_path):
+    home = tmp_path / "data"
+    one_that_ended_long_ago(home)
+    with sqlite3.connect(home / "cubilete.db") as connection:
+        connection.execute("ALTER TABLE answer RENAME TO elsewhere")
+    connection.close()
+    told = CliRunner().invoke(cli.app, ["export", "--days", "1", "--data-dir", str(home)])
+    assert told.exit_code == 1, told.output
+    assert told.stderr.startswith("cubilete: ")
+    assert told.stderr.count("\n") == 1

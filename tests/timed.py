@@ -56,7 +56,7 @@ class House:
     def _count(self, what: Swept, count: int) -> None:
         self.swept[what] = self.swept.get(what, 0) + count
 
-    def _failed(self) -> None:
+    def _failed(self, why: Exception) -> None:
         self.failures += 1
 
     async def create(self, ruleset: str = "pig", seats: int = 2, **more: Any) -> "Game":

@@ -51,35 +51,41 @@ class House:
     live: Live
 
 
-def export_old(settings: Settings) -> int:
-    """Exports and deletes the games that have ended ``retention_days`` ago; returns how many.
+def export_old(settings: Settings) -> tuple[int, list[Exception]]:
+    """Exports and deletes the games that have ended ``retention_days`` ago; returns how many, and
+    for each one that could not be exported, and stays, why.
 
-    Raises BadSetting if the house can't be opened, and what keeps a record from being written.
+    Raises BadSetting if the house can't be opened, and Unavailable if the store breaks off.
     """
     swept: dict[str, int] = {}
+    failures: list[Exception] = []
 
     def count(what: str, done: int) -> None:
         swept[what] = swept.get(what, 0) + done
 
     async def once() -> None:
-        async with _open(settings, Metrics(), count) as (_, sweeper):
+        async with _open(settings, Metrics(), count, failures.append) as (_, sweeper):
             await sweeper.retention()
 
     asyncio.run(once())
-    return swept.get("exported", 0)
+    return swept.get("exported", 0), failures
 
 
 @asynccontextmanager
 async def open_house(settings: Settings, metrics: Metrics) -> AsyncIterator[House]:
     """A house whose store is open, with all that follows a commit."""
-    async with _open(settings, metrics, metrics.swept) as (house, sweeper):
+    opened = _open(settings, metrics, metrics.swept, lambda _: metrics.sweep_failed())
+    async with opened as (house, sweeper):
         sweeper.start(1000 * settings.sweep_seconds, os.urandom)
         yield house
 
 
 @asynccontextmanager
 async def _open(
-    settings: Settings, metrics: Metrics, swept: Callable[[Swept, int], None]
+    settings: Settings,
+    metrics: Metrics,
+    swept: Callable[[Swept, int], None],
+    sweep_failed: Callable[[Exception], None],
 ) -> AsyncIterator[tuple[House, Sweeper]]:
     secret = settings.server_key
     given = None if secret is None else secret.get_secret_value()
@@ -117,7 +123,7 @@ async def _open(
             settings.reveal_seconds,
             board.seats,
         )
-        sweeper = Sweeper(croupier, store, _keeping(settings), clock, swept, metrics.sweep_failed)
+        sweeper = Sweeper(croupier, store, _keeping(settings), clock, swept, sweep_failed)
         feeds = Feeds(croupier, bell, board)
         try:
             for game_id in await croupier.end_restored(heads.known):
