@@ -129,7 +129,7 @@ class Servers:
         self._down(server)
         self._children[server].signal(signal.SIGTERM)
         code = await asyncio.wait_for(asyncio.shield(self._children[server].ended), _DRAIN_S)
-        if code not in (0, -signal.SIGTERM):
+        if code != 0:
             raise RuntimeError(f"server {server} ended with {code}")
 
     async def drain_all(self) -> None:

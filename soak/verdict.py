@@ -136,7 +136,7 @@ def _games(
         ids = list(connection.execute(select(game.c.id).order_by(game.c.id)).scalars())
         if set(ids) != set(by_game):
             yield f"games: {len(set(by_game) - set(ids))} lost, {len(set(ids) - set(by_game))} new"
-        roots = _practice_roots(by_game)
+        roots, kept_with = _practice_roots(by_game), _kept_with(by_game)
         for start in range(0, len(ids), _PAGE):
             for game_id, hosted in read_games(connection, ids[start : start + _PAGE]).items():
                 stored = Stored(_lines(connection, game_id), hosted.game)
@@ -144,7 +144,7 @@ def _games(
                 told = [Told(one.key, one.answers[0][2]) for one in by_game[game_id]]
                 found = [
                     *faults(stored, told, root, public_keys),
-                    *_kept(connection, game_id, by_game[game_id]),
+                    *_kept(connection, game_id, kept_with[game_id]),
                 ]
                 yield from (f"game {game_id}: {fault}" for fault in found)
                 counts["games"] += 1
@@ -176,16 +176,19 @@ def _kept(connection: Connection, game_id: str, changes: list[Change]) -> Iterat
     count = connection.execute(
         select(func.count()).where(answer.c.game_id == game_id, answer.c.scope.not_in(list(kept)))
     ).scalar_one()
-    told_elsewhere = [one for one in changes if one.path.endswith("/rematch")]
-    if count and not told_elsewhere and not _has_rematch(connection, game_id):
+    if count:
         yield f"{count} answers are kept that nobody was given"
 
 
-def _has_rematch(connection: Connection, game_id: str) -> bool:
-    """The answer of a rematch is kept with the game before, and tells of the next."""
-    game = tables.game
-    query = select(game.c.next_game).where(game.c.id == game_id)
-    return connection.execute(query).scalar() is not None
+def _kept_with(by_game: Mapping[str, list[Change]]) -> Mapping[str, list[Change]]:
+    """The changes by the game with which their answers are kept: that of a rematch tells of the
+    next game, and is kept with the one before."""
+    found = defaultdict[str, list[Change]](list)
+    for game_id, changes in by_game.items():
+        for change in changes:
+            rematch = change.path.endswith("/rematch")
+            found[change.path.split("/")[3] if rematch else game_id].append(change)
+    return found
 
 
 def _practice_roots(by_game: Mapping[str, list[Change]]) -> dict[str, bytes]:

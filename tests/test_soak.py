@@ -117,6 +117,11 @@ IN_DATABASE: Mapping[str, str] = {
         "INSERT INTO answer SELECT randomblob(32), fingerprint, game_id, status, headers, body,"
         " sealed FROM answer"
     ),
+    "an answer that nobody was given, in a game with a rematch": (
+        "INSERT INTO answer SELECT randomblob(32), fingerprint, game_id, status, headers, body,"
+        " sealed FROM answer WHERE game_id IN (SELECT id FROM game WHERE next_game IS NOT NULL)"
+        " LIMIT 1"
+    ),
     "a face that did not fall": (
         "UPDATE entry SET line = CAST(replace(CAST(line AS TEXT), '\"faces\":[1', '\"faces\":[2')"
         " AS BLOB)"
