@@ -60,7 +60,11 @@ class Server:
                 stdout=log,
                 stderr=log,
             )
-        self._wait()
+        try:
+            self._wait()
+        except BaseException:
+            self.kill()  # nobody else would: what does not start is not stopped either
+            raise
         return self
 
     def _wait(self) -> None:
