@@ -265,8 +265,8 @@ def test_ci_stops_with_an_error_and_asks_nothing():
 # --- what no file holds -----------------------------------------------------------------------
 
 
-def project_files() -> Iterator[tuple[str, str]]:
-    """Every text file that is tracked or would be, with its content."""
+def listed_files() -> list[str]:
+    """The path of every file that is tracked or would be."""
     git = shutil.which("git")
     if not (ROOT / ".git").exists() or git is None:
         pytest.skip("no git tree here: which files belong to the project can't be told")
@@ -277,7 +277,12 @@ def project_files() -> Iterator[tuple[str, str]]:
         text=True,
         check=True,
     ).stdout
-    for name in filter(None, listed.split("\0")):
+    return [name for name in listed.split("\0") if name]
+
+
+def project_files() -> Iterator[tuple[str, str]]:
+    """Every text file that is tracked or would be, with its content."""
+    for name in listed_files():
         if name.startswith(VENDORED) or not (ROOT / name).is_file():
             continue
         try:
@@ -309,6 +314,23 @@ def test_no_file_holds(what):
 )
 def test_what_no_file_holds_would_be_found(what, line):
     assert UNWANTED[what].search(line)
+
+
+CACHES = (".schemathesis", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache")
+
+
+def in_a_cache(name: str) -> bool:
+    """Whether a path of the tree lies in what a tool has left behind, wherever it ran."""
+    return any(part in CACHES for part in name.split("/"))
+
+
+def test_nothing_that_a_tool_leaves_behind_belongs_to_the_project():
+    assert not [name for name in listed_files() if in_a_cache(name)]
+
+
+@pytest.mark.parametrize("cache", CACHES)
+def test_what_a_tool_leaves_behind_would_be_found(cache):
+    assert in_a_cache(f"{cache}/README.md")
 
 
 # --- what the code never does -----------------------------------------------------------------
