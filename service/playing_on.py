@@ -22,6 +22,7 @@ class PlayingOn:
         self._play_on = play_on
         self._behind: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
         self._one = asyncio.Semaphore(1)
 
     def note(self, game_id: str) -> None:
@@ -36,7 +37,9 @@ class PlayingOn:
 
     def soon(self, game_id: str) -> None:
         """The bots of a game go on, without keeping anybody waiting for it."""
-        if game_id not in self._tasks:
+        if game_id in self._tasks:
+            self._again.add(game_id)  # its last round may be over but for the pause
+        else:
             self._tasks[game_id] = asyncio.create_task(self._play(game_id))
 
     async def close(self) -> None:
@@ -51,13 +54,16 @@ class PlayingOn:
         try:
             while more:
                 async with self._one:
+                    self._again.discard(game_id)
                     began = time.monotonic()
                     more = await self._play_on(game_id)
                     # As much time for everybody else as the bots have taken.
                     await asyncio.sleep(time.monotonic() - began)
+                more = more or game_id in self._again
         except (Refusal, Unavailable) as error:
             _log.warning("the bots of game %s stopped: %s", game_id, error)
         except Exception:  # nobody waits for the task who could be told
             _log.exception("the bots of game %s broke off", game_id)
         finally:  # at once: whoever says that a bot is due from now on starts a new task
+            self._again.discard(game_id)
             self._tasks.pop(game_id, None)
