@@ -83,6 +83,12 @@ class Bell:
         if first:
             self._loop.call_soon_threadsafe(self._take)
 
+    def ring_others(self, game_ids: Iterable[str]) -> None:
+        """Rings at the other processes alone; called in the loop."""
+        if self._wire is not None:
+            self._unsent.update(game_ids)
+            self._to_send.set()
+
     async def close(self) -> None:
         """Stops listening to others."""
         going = set(self._tasks)
@@ -97,9 +103,7 @@ class Bell:
         with self._lock:
             rung, self._rung = self._rung, set()
         self._wake(rung)
-        if self._wire is not None:
-            self._unsent |= rung
-            self._to_send.set()
+        self.ring_others(rung)
 
     def _wake(self, game_ids: Iterable[str]) -> None:
         for game_id in game_ids:

@@ -27,8 +27,8 @@ class Peers(Protocol):
     async def tell(self, seats: Seats) -> None:
         """The seats that are present here, by game."""
 
-    async def go_on(self) -> None:
-        """What was told last still holds, for some seconds more."""
+    async def go_on(self) -> bool:
+        """What was told last still holds, for some seconds more; whether it is still known."""
 
     async def others(self) -> Collection[Seats]:
         """The seats that are present at each of the others, by game."""
@@ -115,12 +115,10 @@ class PresenceBoard:
 
     async def _exchange(self, peers: Peers) -> None:
         self._woken.clear()
+        if not self._untold and not await peers.go_on():
+            self._untold = True
         if self._untold:
-            await peers.tell(self._here)
-            self._untold = False
-            self._bell.ring([RING])
-        else:
-            await peers.go_on()
+            await self._tell(peers)
         found: dict[str, frozenset[int]] = {}
         for seats in await peers.others():
             for game_id, present in seats.items():
@@ -128,6 +126,15 @@ class PresenceBoard:
         before, self._elsewhere = self._elsewhere, found
         for game_id in before.keys() | found.keys():
             self._show(game_id)
+
+    async def _tell(self, peers: Peers) -> None:
+        self._untold = False  # who comes or goes from now on has yet to be told
+        try:
+            await peers.tell(self._here)
+        except BaseException:
+            self._untold = True
+            raise
+        self._bell.ring_others([RING])
 
 
 def _put(seats: dict[str, frozenset[int]], game_id: str, here: frozenset[int]) -> bool:

@@ -69,10 +69,16 @@ class Peers:
 
         await self._in_thread(write)
 
-    async def go_on(self) -> None:
-        """What was told last still holds; raises Unavailable."""
+    async def go_on(self) -> bool:
+        """What was told last still holds; returns whether the others still know it, who forget
+        what was not kept up for long. Raises Unavailable."""
         mine = {"worker": self._name, "lease_ms": _LEASE_MS}
-        await self._in_thread(lambda connection: connection.execute(_GO_ON, mine))
+
+        def renew(connection: Connection) -> bool:
+            return connection.execute(_GO_ON, mine).rowcount == 1
+
+        renewed: bool = await self._in_thread(renew)
+        return renewed
 
     async def others(self) -> Collection[Seats]:
         """What the other processes have told; raises Unavailable."""
