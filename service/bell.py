@@ -143,4 +143,5 @@ class Bell:
             except Unavailable:
                 continue  # the next look finds whatever this one has missed
             self._wake(one for one, revision in found.items() if known.get(one) != revision)
+            self._wake(known.keys() - found.keys())  # games that have been deleted
             known = found

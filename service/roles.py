@@ -66,13 +66,13 @@ def waited_for(hosted: HostedGame, tokens: Sequence[str]) -> tuple[int | None, .
     return tuple(seats)
 
 
-def seats_of(hosted: HostedGame, token: str | None) -> frozenset[int]:
+def seats_of(hosted: HostedGame, token: str | None) -> frozenset[int] | None:
     """The seats whose player a token shows to be there: its own, or at a hot seat, where the host
-    acts for all, every seat that is taken. None for whoever only watches."""
+    acts for all, every seat that is taken. Null if it stands for nothing at this game."""
     try:
         role = role_of(hosted, token)
     except (TokenMissing, TokenUnknown):
-        return frozenset()
+        return None
     if isinstance(role, int):
         return frozenset({role})
     taken = (seat for seat, held in enumerate(hosted.holders) if held is not None)

@@ -54,7 +54,8 @@ class Keeping:
 class Sweeper:
     """Sweeps every ``pause_ms``, give or take a half, so that processes do not do it all at once.
 
-    ``count`` is told what was done and how often, ``failed`` of each failure, and why.
+    ``count`` is told what was done and how often, ``failed`` of each failure, and why, and
+    ``changed`` which games were frozen or deleted: nothing else would tell who listens to them.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Sweeper:
         clock: ServerTime,
         count: Callable[[Swept, int], None] = lambda _, __: None,
         failed: Callable[[Exception], None] = lambda _: None,
+        changed: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> None:
         self._croupier = croupier
         self._store = store
@@ -73,6 +75,7 @@ class Sweeper:
         self._now = clock.now
         self._count = count
         self._failed = failed
+        self._changed = changed
         self._answers_forgotten = 0  # up to this day
         self._task: asyncio.Task[None] | None = None
 
@@ -175,7 +178,10 @@ class Sweeper:
         day = datetime.fromtimestamp(hosted.game.at / 1000, UTC).date().isoformat()
         path = export.path_of(self._keeping.export_dir, day, game_id)
         await asyncio.to_thread(export.write, path, record)
-        return await self._store.remove(hosted)
+        removed = await self._store.remove(hosted)
+        if removed:
+            self._changed([game_id])
+        return removed
 
     # -- in small batches ------------------------------------------------------------------------
 
@@ -203,6 +209,7 @@ class Sweeper:
             self._failed(error)
             with suppress(CubileteError):
                 await self._store.freeze([game_id])
+                self._changed([game_id])
         except OSError as error:  # a disk that refuses: the way that led there tells nothing
             self._failed(error)
             _log.error("game %s could not be swept: %s", game_id, error)

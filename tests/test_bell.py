@@ -84,6 +84,21 @@ def test_a_wire_that_is_cut_does_not_keep_this_process_from_ringing():
     run(story())
 
 
+def test_who_watches_a_game_that_is_deleted_elsewhere_is_woken_once_more():
+    async def story():
+        found, woken = [{"a": 1}, {}, {}], asyncio.Queue()
+
+        async def revisions(game_ids):
+            return found.pop(0)
+
+        bell = Bell(revisions=revisions)
+        bell.watch("a", lambda: woken.put_nowait(len(found)))
+        assert [await asyncio.wait_for(woken.get(), 10) for _ in range(2)] == [2, 1]
+        await bell.close()
+
+    run(story())
+
+
 # --- several processes --------------------------------------------------------------------------
 
 

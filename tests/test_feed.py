@@ -5,7 +5,7 @@ The other side of a stream is played here: it reads, stops reading and goes away
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 
 from sqlalchemy import Engine, Pool, event
 
@@ -18,6 +18,7 @@ from service.heads import Head
 from service.requests import Caller, NewGame
 from service.rules.base import Hold, Resign, Roll
 from service.settings import Settings
+from service.store.engine import SQLITE
 from tests.hosted import run
 
 LONG = {"starter": "seat", "target": 1000}
@@ -70,8 +71,10 @@ def seqs(reader):
 class House:
     """A house with one game at a hot seat."""
 
-    def __init__(self, opened):
+    def __init__(self, opened, place):
         self.croupier, self.live = opened.croupier, opened.live
+        self.store = opened.croupier._store
+        self._place = place
 
     async def create(self):
         wanted = NewGame("pig", LONG, ("Ana", "Ben"), hotseat=True)
@@ -90,16 +93,26 @@ class House:
             holds = any(one.kind == "hold" for one in legal)
             await self.act(Hold(kind="hold") if holds else Roll(kind="roll"))
 
-    async def listen(self, after=None, token=None):
+    async def join(self, after=None, token=None):
+        """A stream that nobody has heard anything of yet."""
         stream = EventStream(self.live, ServerSentEvents(), token)
         await stream.join([(self.id, after)])
-        return Reader(stream)
+        return stream
+
+    async def listen(self, after=None, token=None):
+        return Reader(await self.join(after, token))
+
+    def damage(self, statement):
+        """Changes the database behind the back of the house, which no longer remembers it."""
+        with closing(SQLITE.connect(self._place / "cubilete.db", timeout=10)) as database, database:
+            database.execute(statement)
+        self.store._cache.drop([self.id])
 
 
 @asynccontextmanager
 async def opened(place):
     async with open_house(Settings(data_dir=place), Metrics()) as house:
-        found = House(house)
+        found = House(house, place)
         await found.create()
         yield found
 
@@ -231,5 +244,82 @@ def test_presence_lasts_until_the_last_stream_of_a_seat_is_gone_and_a_while_long
             back.go()
             told = await asyncio.wait_for(watching.until("presence"), 6)
             assert told["present"] == []
+
+    run(story())
+
+
+# --- what can't be read -------------------------------------------------------------------------
+
+
+def test_a_game_that_freezes_while_it_is_followed_ends_its_streams(tmp_path, caplog):
+    async def story():
+        async with opened(tmp_path) as house:
+            reader = await house.listen()
+            await reader.until("snapshot")
+            house.damage("UPDATE game SET deadline = 1, snapshot = '{}'")  # the sweep meets it
+            told = await asyncio.wait_for(reader.until("end"), 10)
+            assert (told["status"], told["reason"]) == ("playing", "frozen")
+            await reader.task
+            assert "could not be followed" not in caplog.text
+
+    run(story())
+
+
+def test_who_comes_back_to_a_game_that_freezes_meanwhile_is_told_its_end(tmp_path):
+    async def story():
+        async with opened(tmp_path) as house:
+            await house.roll(3)
+            stream = await house.join(after=0)
+            house.damage("UPDATE game SET snapshot = '{}'")
+            reader = Reader(stream)
+            assert (await reader.until("end"))["reason"] == "frozen"
+            await reader.task
+            assert "entry" not in reader.names()
+
+    run(story())
+
+
+def test_who_comes_back_to_a_game_that_is_deleted_meanwhile_is_told_its_end(tmp_path):
+    async def story():
+        async with opened(tmp_path) as house:
+            await house.roll(3)
+            stream = await house.join(after=0)
+            assert await house.store.remove(await house.croupier.read(house.id))
+            reader = Reader(stream)
+            assert (await reader.until("end"))["reason"] == "deleted"
+            await reader.task
+            assert "entry" not in reader.names()
+
+    run(story())
+
+
+def test_who_comes_back_while_the_database_is_away_is_told_to_come_again(tmp_path):
+    async def story():
+        async with opened(tmp_path) as house:
+            await house.roll(3)
+            stream = await house.join(after=0)
+            house.damage("ALTER TABLE entry RENAME TO away")
+            reader = Reader(stream)
+            assert await reader.until("resync") == {"game": house.id}
+            await reader.task
+            assert reader.names() == ["resync"]
+            house.damage("ALTER TABLE away RENAME TO entry")
+            again = await house.listen(after=0)
+            await house.act(Resign(kind="resign"), seat=0)
+            last = (await again.until("end"))["version"]
+            assert seqs(again) == list(range(1, last + 1))
+
+    run(story())
+
+
+def test_lines_that_are_missing_do_not_keep_a_stream_looking_for_them(tmp_path):
+    async def story():
+        async with opened(tmp_path) as house:
+            await house.roll(3)
+            stream = await house.join(after=0)
+            house.damage("DELETE FROM entry")
+            reader = Reader(stream)
+            assert await asyncio.wait_for(reader.until("resync"), 10) == {"game": house.id}
+            await reader.task
 
     run(story())

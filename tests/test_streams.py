@@ -260,6 +260,19 @@ def test_at_a_hot_seat_the_host_is_everybody(client):
     assert present(first.json()) == [0, 1]
 
 
+def test_at_a_hot_seat_the_host_is_whoever_sits_there(client):
+    table = create(client, start=False, hotseat=True)
+    with listening(client, stream(table), bearer(table.host)) as heard:
+        assert present(heard.until("snapshot")[0].json()) == [0, 1]
+        for seat, left in ((0, [1]), (1, [])):
+            assert table.send("DELETE", f"/seats/{seat}", token=table.host).status_code == 200
+            assert heard.until("presence")[-1].json()["present"] == left
+        assert table.post("/seats", {"seat": 1, "name": "Eva"}).status_code == 201
+        assert heard.until("presence")[-1].json()["present"] == [1]
+        table.post("/void")
+        heard.until("end")
+
+
 def test_a_replaced_token_cuts_its_stream_and_no_other(client):
     table = playing(client)
     with (

@@ -163,6 +163,7 @@ def test_an_old_game_is_deleted_once_its_record_is_on_disk(url, tmp_path):
             assert [line.encode() for line in json.loads(record)["log"]] == log
             assert b"Seat 0" not in record
             assert one.failures == 0
+            assert old.id in one.changed
 
     run(story())
 
@@ -230,6 +231,7 @@ def test_a_row_that_is_no_game_stops_neither_the_sweep_nor_the_others(url, tmp_p
             failures = one.failures
             await one.sweeper.deadlines()
             assert one.failures == failures >= 1  # it is frozen, and not tried again
+            assert one.changed.count(bad.id) == 1
             audit = select(tables.game.c.audit).where(tables.game.c.id == bad.id)
             assert rows(url, audit) == ["failed"]
 

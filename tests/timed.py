@@ -42,6 +42,7 @@ class House:
     keeping: Keeping | None = None
     swept: dict[str, int] = field(default_factory=dict)
     failures: int = 0
+    changed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         server_key = keys.open_server_key(self.directory, "5a" * 32)
@@ -51,7 +52,15 @@ class House:
         )
         keeping = self.keeping or Keeping(7, 30, 30, None, self.directory / "exported")
         clock = _Set(lambda: self.now, lambda: self.now)
-        self.sweeper = Sweeper(self.croupier, self.store, keeping, clock, self._count, self._failed)
+        self.sweeper = Sweeper(
+            self.croupier,
+            self.store,
+            keeping,
+            clock,
+            self._count,
+            self._failed,
+            self.changed.extend,
+        )
 
     def _count(self, what: Swept, count: int) -> None:
         self.swept[what] = self.swept.get(what, 0) + count

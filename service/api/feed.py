@@ -8,12 +8,12 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from service.api import views
 from service.bell import Bell
 from service.croupier import Croupier
-from service.errors import GameNotFound, Unavailable
+from service.errors import GameFrozen, GameNotFound, Unavailable
 from service.presence import PresenceBoard
 from service.store import HostedGame
 
@@ -27,11 +27,12 @@ _log = logging.getLogger(__name__)
 
 
 class Feed:
-    """One game, followed as long as somebody listens. ``gone`` says that it exists no more."""
+    """One game, followed as long as somebody listens. ``lost`` says why there is nothing more to
+    read, if so."""
 
     def __init__(self, hosted: HostedGame, croupier: Croupier, board: PresenceBoard) -> None:
         self.hosted = hosted
-        self.gone = False
+        self.lost: Literal["deleted", "frozen"] | None = None
         self.version = hosted.game.version
         self._croupier = croupier
         self._board = board
@@ -64,9 +65,18 @@ class Feed:
         return [self._lines[place] for place in range(-missing, 0)]
 
     async def read(self, after: int) -> Sequence[bytes]:
-        """The first lines above ``after``, from the store: for one who comes back late."""
+        """The first lines above ``after``, from the store: for one who comes back late. None at
+        all if they can't be had; ``lost`` says whether that lasts."""
         limit = min(_READ_LINES, self.version - after)
-        return await self._croupier.lines(self.hosted.game.id, after, limit)
+        try:
+            return await self._croupier.lines(self.hosted.game.id, after, limit)
+        except GameNotFound:
+            self.lost = "deleted"
+        except GameFrozen:
+            self.lost = "frozen"
+        except Unavailable as error:
+            _log.warning("a game could not be read: %s", error)
+        return ()
 
     # -- who listens -----------------------------------------------------------------------------
 
@@ -94,7 +104,7 @@ class Feed:
 
     async def reach(self, version: int) -> None:
         """Waits until the lines up to ``version`` are read."""
-        while self.version < version and not self.gone and self._reading is not None:
+        while self.version < version and self.lost is None and self._reading is not None:
             await asyncio.wait([self._reading])
 
     def close(self) -> None:
@@ -117,7 +127,9 @@ class Feed:
             more = hosted.game.version - self.version
             lines = await self._croupier.lines(game_id, self.version, more) if more > 0 else ()
         except GameNotFound:
-            self.gone = True
+            self.lost = "deleted"
+        except GameFrozen:
+            self.lost = "frozen"
         except Exception as error:  # whatever it is: those who listen wait for the next try
             if not isinstance(error, Unavailable):
                 _log.exception("a game could not be followed")
@@ -125,6 +137,7 @@ class Feed:
             await asyncio.sleep(_AGAIN_S)
             return
         else:
+            self.lost = None
             self._keep(lines)
             self.version += len(lines)
             self.hosted = hosted

@@ -123,7 +123,9 @@ async def _open(
             settings.reveal_seconds,
             board.seats,
         )
-        sweeper = Sweeper(croupier, store, _keeping(settings), clock, swept, sweep_failed)
+        sweeper = Sweeper(
+            croupier, store, _keeping(settings), clock, swept, sweep_failed, bell.ring
+        )
         feeds = Feeds(croupier, bell, board)
         try:
             for game_id in await croupier.end_restored(heads.known):

@@ -111,11 +111,12 @@ class Live:
 @dataclass(slots=True, eq=False)
 class Place:
     """Where a stream stands in one game. ``after`` is the last seq that it was told, null before
-    the snapshot; ``caught_up`` says that it has once been told all there was."""
+    the snapshot; ``caught_up`` says that it has once been told all there was. ``seats`` are those
+    that its token shows to be there, null for a spectator."""
 
     feed: Feed
     token: str | None
-    seats: frozenset[int]
+    seats: frozenset[int] | None
     after: int | None
     present: frozenset[int] | None = None
     caught_up: bool = False
@@ -153,7 +154,7 @@ class EventStream(Response):
                 known = after if after is not None and after <= feed.version else None
                 seats = seats_of(feed.hosted, self._token)
                 self._places.append(Place(feed, self._token, seats, known))
-                self._live.board.enter(game_id, seats)
+                self._live.board.enter(game_id, seats or ())
         except BaseException:
             self._leave()
             raise
@@ -162,7 +163,7 @@ class EventStream(Response):
         self._live.leave(self)
         for place in self._places:
             self._live.feeds.leave(place.feed, self._woken.set)
-            self._live.board.leave(place.game_id, place.seats)
+            self._live.board.leave(place.game_id, place.seats or ())
         self._places.clear()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -217,21 +218,34 @@ class EventStream(Response):
             yield self._form.event("snapshot", feed.snapshot(), self._id(), _RETRY_MS)
         while place.after < feed.version:
             lines = feed.kept(place.after)
-            if lines is None and place.caught_up:
+            if lines is None and not place.caught_up:
+                lines = await feed.read(place.after)
+            if not lines and feed.lost is not None:
+                break
+            if not lines:
                 yield self._last(place, "resync")
                 return
-            if lines is None:
-                lines = await feed.read(place.after)
             yield b"".join(self._entry(place, line) for line in lines)
         place.caught_up = True
+        stands = self._takes(place)
         if place.present != feed.present:
             place.present = feed.present
             yield self._event(place, "presence", present=sorted(place.present))
-        if place.seats and not seats_of(feed.hosted, self._token):
+        if not stands:
             yield self._last(place, "token_void")
         elif (reason := _over(feed)) is not None:
             game = feed.hosted.game
             yield self._last(place, "end", status=game.status, reason=reason, version=game.version)
+
+    def _takes(self, place: Place) -> bool:
+        """Who is there as the seats are now; whether the token is still one of this game."""
+        before, now = place.seats, seats_of(place.feed.hosted, self._token)
+        if now != before:
+            here, there = before or frozenset(), now or frozenset()
+            place.seats = now
+            self._live.board.enter(place.game_id, there - here)
+            self._live.board.leave(place.game_id, here - there)
+        return before is None or now is not None
 
     def _entry(self, place: Place, line: bytes) -> bytes:
         place.after = 0 if place.after is None else place.after + 1
@@ -255,8 +269,8 @@ class EventStream(Response):
 def _over(feed: Feed) -> str | None:
     """Why a game has ended, if it has."""
     hosted = feed.hosted
-    if feed.gone:
-        return "deleted"
+    if feed.lost is not None:
+        return feed.lost
     if hosted.audit == "failed":
         return "frozen"
     outcome = hosted.game.outcome
