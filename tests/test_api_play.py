@@ -308,12 +308,21 @@ def test_a_rematch_keeps_seats_tokens_and_settings(api):
     assert game["options"]["target"] == 20
     assert game["visibility"] == "unlisted"
     assert [player["name"] for player in game["players"]] == ["Ana", "Ben"]
-    assert game["series"] == {"id": table.id, "number": 2, "tally": [0, 1]}
+    assert game["series"] == {"id": table.id, "number": 2, "tally": [0, 1], "next": None}
+    assert table.client.get(f"/v1/games/{table.id}").json()["series"]["next"] == game["id"]
     table.path = f"/v1/games/{game['id']}"
     assert table.act(0, "roll").status_code == 200
     assert table.act(1, "resign").status_code == 200
     assert table.read()["series"]["tally"] == [1, 1]
     assert table.post("/rematch").json()["game"]["series"]["number"] == 3
+
+
+def test_who_has_read_how_a_game_ended_still_finds_its_rematch(api):
+    table = over(api)
+    seen = {"if-none-match": f'"{table.version}"'}
+    assert api.get(table.path, headers=seen).status_code == 304
+    following = table.post("/rematch").json()["game"]["id"]
+    assert api.get(table.path, headers=seen).json()["series"]["next"] == following
 
 
 def test_a_rematch_may_have_other_options(api):
@@ -358,6 +367,7 @@ def test_a_series_lists_its_games_and_its_tally(api):
     assert series["id"] == table.id
     assert series["tally"] == [0, 1]
     assert [game["id"] for game in series["games"]] == [table.id, second]
+    assert [game["series"]["next"] for game in series["games"]] == [second, None]
     assert series["next_cursor"] is None
 
 

@@ -401,11 +401,13 @@ class PublicKeys(Model):
 
 
 class SeriesShape(Model):
-    """Which game of which series this is; ``tally`` is indexed by seat."""
+    """Which game of which series this is; ``tally`` is indexed by seat. ``next`` is the id of the
+    rematch, once there is one."""
 
     id: str
     number: int
     tally: tuple[int, ...]
+    next: str | None
 
 
 class GameShape(Model):

@@ -96,6 +96,7 @@ def summary_json(listed: Listed) -> dict[str, Any]:
             "id": listed.series_id,
             "number": listed.series_number,
             "tally": listed.tally,
+            "next": listed.next_game,
         },
         "created_at": moment(listed.created_at),
         "updated_at": moment(listed.updated_at),
@@ -162,7 +163,13 @@ def _players(hosted: HostedGame) -> list[dict[str, Any]]:
 
 
 def _series(hosted: HostedGame) -> dict[str, Any]:
-    return {"id": hosted.series.id, "number": hosted.series.number, "tally": tally(hosted)}
+    series = hosted.series
+    return {
+        "id": series.id,
+        "number": series.number,
+        "tally": tally(hosted),
+        "next": series.next_game,
+    }
 
 
 def entries_json(lines: Iterable[bytes]) -> bytes:

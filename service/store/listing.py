@@ -39,7 +39,7 @@ class GameFilter:
 @dataclass(frozen=True, slots=True)
 class Listed:
     """A game as lists show it. ``players`` has name and kind by seat, ``tally`` counts this game
-    of its series if it is finished, ``outcome`` is as JSON shows it; times are ms UTC."""
+    of its series if it is finished, ``next_game`` is its rematch, once there is one, ``outcome`` is as JSON shows it; times are ms UTC."""
 
     id: str
     ruleset: tuple[str, int]
@@ -54,6 +54,7 @@ class Listed:
     series_id: str
     series_number: int
     tally: tuple[int, ...]
+    next_game: str | None
     created_at: int
     updated_at: int
 
@@ -105,6 +106,7 @@ def _rows() -> Select[Any]:
         game.c.open_seats,
         game.c.series_id,
         game.c.series_number,
+        game.c.next_game,
         game.c.setup,
         game.c.snapshot,
     )
@@ -154,6 +156,7 @@ def _listed(row: RowMapping, names: Mapping[int, str | None]) -> Listed:
         series_id=row["series_id"],
         series_number=row["series_number"],
         tally=_tally(setup, snapshot["outcome"]),
+        next_game=row["next_game"],
         created_at=setup["created_at"],
         updated_at=snapshot["at"],
     )
