@@ -39,7 +39,8 @@ class GameFilter:
 @dataclass(frozen=True, slots=True)
 class Listed:
     """A game as lists show it. ``players`` has name and kind by seat, ``tally`` counts this game
-    of its series if it is finished, ``next_game`` is its rematch, once there is one, ``outcome`` is as JSON shows it; times are ms UTC."""
+    of its series if it is finished, ``next_game`` is its rematch, once there is one, ``outcome`` is
+    as JSON shows it; times are ms UTC."""
 
     id: str
     ruleset: tuple[str, int]
