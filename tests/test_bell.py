@@ -86,7 +86,8 @@ def test_a_wire_that_is_cut_does_not_keep_this_process_from_ringing():
 
 def test_who_watches_a_game_that_is_deleted_elsewhere_is_woken_once_more():
     async def story():
-        found, woken = [{"a": 1}, {}, {}], asyncio.Queue()
+        found = [{"a": 1}, {}, {}]
+        woken: asyncio.Queue[int] = asyncio.Queue()
 
         async def revisions(game_ids):
             return found.pop(0)

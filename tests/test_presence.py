@@ -21,8 +21,8 @@ class Played:
     def __init__(self, known=True):
         self.known = known
         self.renewed = asyncio.Event()
-        self._told = asyncio.Queue()
-        self._waiting = deque()
+        self._told: asyncio.Queue[dict[str, set[int]]] = asyncio.Queue()
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def tell(self, seats):
         answer = asyncio.get_running_loop().create_future()
