@@ -289,6 +289,21 @@ def test_a_replaced_token_cuts_its_stream_and_no_other(client):
         other.until("end")
 
 
+def test_whose_token_was_replaced_is_present_no_more_while_other_games_are_told(client):
+    table, other = playing(client), playing(client)
+    both = f"{table.id},{other.id}"
+    with (
+        listening(client, stream(table)) as watched,
+        listening(client, "/v1/stream", bearer(table.tokens[0]), games=both) as mine,
+    ):
+        mine.until("snapshot")
+        while watched.until("presence")[-1].json()["present"] != [0]:
+            pass
+        table.post("/seats/0/token", token=table.tokens[0])
+        mine.until("token_void")
+        assert watched.until("presence")[-1].json()["present"] == []
+
+
 # --- many ---------------------------------------------------------------------------------------
 
 

@@ -252,8 +252,11 @@ class EventStream(Response):
         return self._form.event("entry", line, self._id())
 
     def _last(self, place: Place, name: str, **data: Any) -> bytes:
-        """The last event of a game; with that of the last game a browser comes back no more."""
+        """The last event of a game, where nobody is present by this stream from now on; with that
+        of the last game a browser comes back no more."""
         place.ended = True
+        self._live.board.leave(place.game_id, place.seats or ())
+        place.seats = None
         over = name == "end" and all(each.ended for each in self._places)
         return self._event(place, name, _ENDED_RETRY_MS if over else None, **data)
 
