@@ -109,8 +109,8 @@ def test_no_hostile_request_changes_a_row(attacked, kind):
     assert {name: len(rows) for name, rows in after.items()} == {
         name: len(rows) for name, rows in before.items()
     }
-    for tables in (before, after):
-        tables.pop("presence")  # the server's own lease, which it renews by itself
+    for rows in (before, after):
+        rows.pop("presence")  # the server's own lease, which it renews by itself
     assert after == before
     assert before["entry"]
 
