@@ -6,6 +6,7 @@ others are copies of its rows under new ids. Its root is public, so that a copy 
 
 import asyncio
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -37,7 +38,7 @@ from service.store.engine import is_sqlite, open_engine
 from service.store.migrations import migrating
 
 _ROLL: Final = Roll(kind="roll")
-_AT: Final = 1_767_225_600_000
+_AT: Final = time.time_ns() // 1_000_000  # a game of old would be ended as idle
 _CHUNK: Final = 20_000
 _FRESH: Final = Table("bench_fresh", MetaData(), Column("id", String(64), primary_key=True))
 _COPIED: Final = (tables.game, tables.entry, tables.holder, tables.root_salt)
