@@ -378,7 +378,7 @@ def test_bots_alone_have_so_many_actions_to_finish_and_no_more(api):
 
 
 def test_bots_alone_finish_what_is_short(api):
-    table = with_bots(api, "random", "random", options={"target": 30})
+    table = with_bots(api, "random", "random", options={"target": 30, "starter": "seat"})
     assert table.act(0, "resign").json()["game"]["outcome"]["reason"] == "target_reached"
 
 
