@@ -33,7 +33,7 @@ from service.errors import (
     Unavailable,
     VersionNotFound,
 )
-from service.game import Game, Status
+from service.game import GOING, Game, Status
 from service.heads import Head
 from service.hosting import (
     NO_REVEAL,
@@ -600,7 +600,7 @@ class Croupier:
 
         def decide(found: HostedGame | None) -> Change:
             hosted = exists(found)
-            going = hosted.game.status in ("waiting", "playing") and hosted.deadline is None
+            going = hosted.game.status in GOING and hosted.deadline is None
             if not going or at - hosted.game.at < days * DAY_MS:
                 return _UNCHANGED
             return Change((ended_idle(Write(hosted, ()), self._chain(hosted), at),), _SETTLED)
@@ -692,7 +692,7 @@ class Croupier:
         """Makes the key chain of a game that goes on before the committer needs it: a long one
         would keep all others waiting. Who is refused may not have it made."""
         hosted = await self._store.game(game_id)
-        if hosted is None or hosted.game.status not in ("waiting", "playing"):
+        if hosted is None or hosted.game.status not in GOING:
             return
         try:
             check(hosted)

@@ -7,7 +7,7 @@ that, so that nobody needs to fold a long log to read or to act. ``steps`` makes
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -19,6 +19,10 @@ from service.rules.base import LegalAction, Outcome, Ruleset
 from service.values import bytes_or_none, changed, hex_or_none
 
 Status: TypeAlias = Literal["waiting", "playing", "finished", "abandoned", "void"]
+GOING: Final = ("waiting", "playing")
+"""The statuses of a game that has not ended."""
+ENDED: Final = ("finished", "abandoned", "void")
+"""And of one that has."""
 Changes: TypeAlias = dict[str, Any]
 SeedMode: TypeAlias = Literal["operator", "practice", "open", "sealed"]
 
@@ -106,6 +110,12 @@ class Setup:
             },
             turn_seconds=data.get("turn_seconds"),
         )
+
+
+def tallied(before: Sequence[int], setup: Setup, outcome: Outcome) -> tuple[int, ...]:
+    """The running tally of a series after a game with this outcome."""
+    own = setup.ruleset.tally(setup.options, outcome)
+    return tuple(held + more for held, more in zip(before, own, strict=True))
 
 
 @dataclass(frozen=True)

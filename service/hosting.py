@@ -7,7 +7,7 @@ from typing import Any, Final
 from service import bots, steps
 from service.dice import PROTOCOL, KeyChain, pseudonym
 from service.errors import FieldError, GameFull, InvalidInput, NameTaken, SeatNotFound, SeatTaken
-from service.game import Player
+from service.game import Player, tallied
 from service.keys import SigningKeys
 from service.names import folded
 from service.rules.base import Ruleset
@@ -195,11 +195,8 @@ def require_distinct(names: Sequence[str | None]) -> None:
 
 def tally(hosted: HostedGame) -> tuple[int, ...]:
     """The running tally of the series after this game."""
-    game = hosted.game
-    if game.outcome is None:
-        return hosted.series.tally
-    own = game.ruleset.tally(game.setup.options, game.outcome)
-    return tuple(before + more for before, more in zip(hosted.series.tally, own, strict=True))
+    game, before = hosted.game, hosted.series.tally
+    return before if game.outcome is None else tallied(before, game.setup, game.outcome)
 
 
 def next_series(hosted: HostedGame, options: Any) -> Series:

@@ -28,6 +28,7 @@ from service.errors import (
     ThrowsExhausted,
 )
 from service.game import (
+    GOING,
     Changes,
     Game,
     Player,
@@ -233,7 +234,7 @@ def require_playing(game: Game) -> None:
 
 def require_over(game: Game) -> None:
     """Raises GameNotOver while the game can still be played."""
-    if game.status in ("waiting", "playing"):
+    if game.status in GOING:
         raise GameNotOver
 
 

@@ -21,6 +21,7 @@ import orjson
 from service import export
 from service.croupier import Croupier
 from service.errors import CubileteError, GameFrozen, GameNotFound, Unavailable
+from service.game import ENDED, GOING
 from service.hosting import audit_record
 from service.keys import Entropy
 from service.server_time import ServerTime
@@ -54,8 +55,7 @@ class Keeping:
 class Sweeper:
     """Sweeps every ``pause_ms``, give or take a half, so that processes do not do it all at once.
 
-    ``count`` is told what was done and how often, ``failed`` of each failure, and why, and
-    ``changed`` which games were frozen or deleted: nothing else would tell who listens to them.
+    ``count`` is told what was done and how often, ``failed`` of each failure, and why.
     """
 
     def __init__(
@@ -66,7 +66,6 @@ class Sweeper:
         clock: ServerTime,
         count: Callable[[Swept, int], None] = lambda _, __: None,
         failed: Callable[[Exception], None] = lambda _: None,
-        changed: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> None:
         self._croupier = croupier
         self._store = store
@@ -75,7 +74,6 @@ class Sweeper:
         self._now = clock.now
         self._count = count
         self._failed = failed
-        self._changed = changed
         self._answers_forgotten = 0  # up to this day
         self._task: asyncio.Task[None] | None = None
 
@@ -158,7 +156,7 @@ class Sweeper:
         if self._keeping.retention_days is None:
             return
         before = self._now() // DAY_MS - self._keeping.retention_days
-        for status in ("finished", "abandoned", "void"):
+        for status in ENDED:
             await self._all(
                 "exported",
                 lambda after, limit, status=status: self._store.old(  # type: ignore[misc]
@@ -171,17 +169,14 @@ class Sweeper:
         """Writes the audit record of a game that has ended, then deletes the game; returns
         whether it was this process that did. Raises OSError if the record can't be written."""
         hosted = await self._store.game(game_id)
-        if hosted is None or hosted.game.status in ("waiting", "playing"):
+        if hosted is None or hosted.game.status in GOING:
             return False
         lines = await self._store.lines(game_id)
         record = orjson.dumps(audit_record(hosted, lines, self._croupier.signing_keys))
         day = datetime.fromtimestamp(hosted.game.at / 1000, UTC).date().isoformat()
         path = export.path_of(self._keeping.export_dir, day, game_id)
         await asyncio.to_thread(export.write, path, record)
-        removed = await self._store.remove(hosted)
-        if removed:
-            self._changed([game_id])
-        return removed
+        return await self._store.remove(hosted)
 
     # -- in small batches ------------------------------------------------------------------------
 
@@ -209,7 +204,6 @@ class Sweeper:
             self._failed(error)
             with suppress(CubileteError):
                 await self._store.freeze([game_id])
-                self._changed([game_id])
         except OSError as error:  # a disk that refuses: the way that led there tells nothing
             self._failed(error)
             _log.error("game %s could not be swept: %s", game_id, error)

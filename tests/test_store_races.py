@@ -269,6 +269,33 @@ def test_a_refusal_is_never_by_a_game_that_another_server_has_moved(postgresql_u
     run(story())
 
 
+def test_what_was_refused_and_what_was_changed_are_locked_in_one_order(postgresql_url):
+    """Locked one after the other, two servers could wait for each other in a circle."""
+
+    def refuse(_: HostedGame | None) -> Change:
+        raise StaleVersion(version=0)
+
+    def note(_c: object, _cursor: object, statement: str, given: Any, *_: object) -> None:
+        if statement.startswith("SELECT") and "FOR UPDATE" in statement:
+            locked.append({one for one in given.values() if isinstance(one, str)})
+
+    locked: list[set[str]] = []
+
+    async def story():
+        async with opened(postgresql_url) as store:
+            changed, refused = await created(store), await created(store)
+            event.listen(store._engine, "before_cursor_execute", note)
+            async with one_batch(store):
+                told = [
+                    asked(store, changed, changed.roll(AT)),
+                    asyncio.ensure_future(store.change(refused.id, anybody, refuse)),
+                ]
+            await asyncio.gather(*told, return_exceptions=True)
+            assert {changed.id, refused.id} in locked
+
+    run(story())
+
+
 # --- failures that pass when tried again --------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ from service.errors import GameFrozen, GameNotFound
 from service.export import path_of
 from service.log import jsonl
 from service.requests import Caller, NewGame
-from service.store import Retry, tables, upkeep
+from service.store import GameFilter, Retry, tables, upkeep
 from service.store.engine import open_engine
 from service.verify import verify
 from tests.game_client import create
@@ -234,6 +234,18 @@ def test_a_row_that_is_no_game_stops_neither_the_sweep_nor_the_others(url, tmp_p
             assert one.changed.count(bad.id) == 1
             audit = select(tables.game.c.audit).where(tables.game.c.id == bad.id)
             assert rows(url, audit) == ["failed"]
+
+    run(story())
+
+
+def test_who_listens_to_a_game_is_told_that_a_list_has_frozen_it(url, tmp_path):
+    async def story():
+        async with house(url, tmp_path) as one:
+            bad = await one.create()
+        damage(url, bad.id, snapshot='{"version": "one"}')
+        async with house(url, tmp_path) as one:
+            await one.croupier.listed(GameFilter(), None, 10)
+            assert one.changed == [bad.id]
 
     run(story())
 

@@ -110,6 +110,27 @@ def test_choices_arrive_as_they_were_made(sat: Sat) -> None:
     assert (options["mode"], options["stake"], options["doubles_force"]) == ("turns", 3, True)
 
 
+def test_what_is_refused_is_told_by_the_name_of_its_field(sat: Sat) -> None:
+    place = sat("/#/new/pig")
+    place.page.click("#settings summary")
+    place.page.fill("#table-clock", "1")
+    place.page.fill("[aria-label='Name in seat 1']", "")
+    place.page.fill("#seat-count", "99")
+    place.page.click("#create")
+    told = place.page.inner_text("form [role=alert]")
+    assert place.page.input_value("#seat-count") == "2"  # as many as the table will have
+    assert "Name in seat 1: " in told
+    assert "Seconds for each turn" in told
+    assert "/" not in told
+    place.pardon("(Unprocessable")
+
+
+def test_a_game_that_there_is_not_is_told(sat: Sat) -> None:
+    place = sat("/#/new/nothing")
+    place.page.wait_for_selector("main:has-text('There is no such game.')")
+    place.pardon("(Not Found")
+
+
 def test_a_refused_option_is_told_beside_its_field(sat: Sat) -> None:
     place = sat("/#/new/pig")
     place.page.click("#options summary")

@@ -52,15 +52,8 @@ class House:
         )
         keeping = self.keeping or Keeping(7, 30, 30, None, self.directory / "exported")
         clock = _Set(lambda: self.now, lambda: self.now)
-        self.sweeper = Sweeper(
-            self.croupier,
-            self.store,
-            keeping,
-            clock,
-            self._count,
-            self._failed,
-            self.changed.extend,
-        )
+        self.sweeper = Sweeper(self.croupier, self.store, keeping, clock, self._count, self._failed)
+        self.store.tell_beside(self.changed.extend)
 
     def _count(self, what: Swept, count: int) -> None:
         self.swept[what] = self.swept.get(what, 0) + count

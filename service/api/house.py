@@ -111,6 +111,7 @@ async def _open(
         following.append(auditor.note)
         bell = _open_bell(settings, store)
         following.append(lambda games: bell.ring(one.game.id for one in games))
+        store.tell_beside(bell.ring)
         board = PresenceBoard(bell, store.peers() if store.shared else None)
         clock = ServerTime(_wall, _steady)
         await clock.keep_to(store.time)
@@ -123,9 +124,7 @@ async def _open(
             settings.reveal_seconds,
             board.seats,
         )
-        sweeper = Sweeper(
-            croupier, store, _keeping(settings), clock, swept, sweep_failed, bell.ring
-        )
+        sweeper = Sweeper(croupier, store, _keeping(settings), clock, swept, sweep_failed)
         feeds = Feeds(croupier, bell, board)
         try:
             for game_id in await croupier.end_restored(heads.known):

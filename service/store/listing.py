@@ -9,8 +9,8 @@ import orjson
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, RowMapping, Select, literal_column, select
 
-from service import rules
 from service.errors import CubileteError
+from service.game import Setup, tallied
 from service.rules.base import Outcome
 from service.store import tables
 
@@ -176,9 +176,7 @@ def _players(
 
 def _tally(setup: Mapping[str, Any], outcome: Any) -> tuple[int, ...]:
     before = tuple(setup["tally"])
-    ruleset = rules.ruleset(setup["ruleset"]["key"], setup["ruleset"]["version"])
     if outcome is None:
         return before
-    options = ruleset.load_options(setup["options"])
-    own = ruleset.tally(options, _OUTCOME.validate_json(orjson.dumps(outcome)))
-    return tuple(held + more for held, more in zip(before, own, strict=True))
+    made = _OUTCOME.validate_json(orjson.dumps(outcome))
+    return tallied(before, Setup.from_json(setup), made)

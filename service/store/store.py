@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine, Select, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from service.errors import BadSetting, Unavailable
+from service.game import GOING
 from service.store import listing, migrations, tables, upkeep
 from service.store.cache import GameCache, read_games
 from service.store.change import (
@@ -66,6 +67,7 @@ class Store:
         self._reader = reading(engine)
         self._revisions = Revisions(self.revisions)
         self._head = migrations.head()
+        self._beside: Callable[[Sequence[str]], None] = lambda _: None
         self._probe: asyncio.Future[None] | None = None
 
     @classmethod
@@ -104,6 +106,11 @@ class Store:
         self._reader.dispose()
         self._engine.dispose()
         self._lock.release()
+
+    def tell_beside(self, told: Callable[[Sequence[str]], None]) -> None:
+        """``told`` is called, in the loop, with games that were frozen or deleted: those are no
+        changes of the committer, and nothing else would tell who listens to them."""
+        self._beside = told
 
     # -- changes ---------------------------------------------------------------------------------
 
@@ -208,7 +215,7 @@ class Store:
         """The versions of those of these games that have not ended."""
         game = tables.game
         query = select(game.c.id, game.c.version).where(
-            game.c.id.in_(game_ids), game.c.status.in_(("waiting", "playing"))
+            game.c.id.in_(game_ids), game.c.status.in_(GOING)
         )
         return await self._read(
             lambda connection: {row.id: row.version for row in connection.execute(query)}
@@ -277,6 +284,7 @@ class Store:
         """Nothing more happens in these games until an operator has looked."""
         await self._written(lambda connection: upkeep.freeze(connection, game_ids))
         self._cache.drop(game_ids)
+        self._beside(game_ids)
 
     async def remove(self, hosted: HostedGame) -> bool:
         """Deletes a game with all that belongs to it; not if it has moved meanwhile."""
@@ -285,6 +293,7 @@ class Store:
             lambda connection: upkeep.remove(connection, game_id, hosted.revision)
         )
         self._cache.drop([game_id])
+        self._beside([game_id])
         return removed
 
     async def _written(self, work: Callable[[Connection], T]) -> T:

@@ -16,13 +16,13 @@ from sqlalchemy import (
     update,
 )
 
+from service.game import ENDED
 from service.store import tables
 
 DATABASE_TIME: Final = literal_column(
     "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)", BigInteger
 )
 _game: Final = tables.game
-_ENDED: Final = ("finished", "abandoned", "void")
 _WELL: Final = or_(_game.c.audit.is_(None), _game.c.audit != "failed")
 
 
@@ -62,7 +62,7 @@ def with_answers(days: tuple[int, int], limit: int) -> Select[Any]:
     kept = exists().where(tables.answer.c.game_id == _game.c.id)
     return (
         select(_game.c.id)
-        .where(_game.c.status.in_(_ENDED))
+        .where(_game.c.status.in_(ENDED))
         .where(_game.c.active_on >= days[0], _game.c.active_on < days[1], kept)
         .limit(limit)
     )

@@ -6,7 +6,7 @@ import { hold, keep, kept, myGames } from "./keep.js";
 import { Markdown } from "./markdown.js";
 import { Options, settled } from "./options.js";
 import { botName } from "./story.js";
-import { listed, pick, t } from "./text.js";
+import { listed, pick, t, textOr } from "./text.js";
 import { Dialog, html, useEffect, useState } from "./ui.js";
 
 const SIGNS = {
@@ -34,7 +34,7 @@ export function useRuleset(key) {
           known.set(key, told);
           if (wanted) setRuleset(told);
         },
-        () => {},
+        (refused) => wanted && refused instanceof Problem && setRuleset(false),
       );
     }
     setRuleset(known.get(key) ?? null);
@@ -185,10 +185,17 @@ function Seat({ n, seat, bots, onChange }) {
   </li>`;
 }
 
+/** What a field of the form is called, told by its JSON Pointer. */
+function fieldName(pointer) {
+  const [, place, n] = pointer.split("/");
+  return place === "seats" && n ? t("seat_name", { n: Number(n) + 1 }) : textOr(pointer, place);
+}
+
 export function NewTable({ ruleset: key }) {
   const ruleset = useRuleset(key);
   return ruleset ? html`<${NewTableForm} ruleset=${ruleset}
-    key=${key} />` : html`<main>${t("loading")}</main>`;
+    key=${key} />` : html`<main role="status">
+    ${t(ruleset === false ? "no_ruleset" : "loading")}</main>`;
 }
 
 function NewTableForm({ ruleset }) {
@@ -251,7 +258,8 @@ function NewTableForm({ ruleset }) {
             onInput=${({ target }) => {
               const count = Number(target.value);
               if (count >= range.min && count <= range.max) arrange(way, count);
-            }} /></label>
+            }}
+            onBlur=${({ target }) => (target.value = seats.length)} /></label>
         <ol class="seats-form">${shown.map(
           (seat, n) => html`<${Seat} key=${n} n=${n} seat=${seat} bots=${fit}
             onChange=${(next) => setSeats(seats.map((one, at) => (at === n ? next : one)))} />`,
@@ -268,7 +276,7 @@ function NewTableForm({ ruleset }) {
         onTurnSeconds=${setTurnSeconds} />
       ${problem && html`<div role="alert" class="error">
         <p>${t("create_failed")} ${problem instanceof Problem ? problem.message : t("lost")}</p>
-        <ul>${errors.map(({ pointer, detail }) => html`<li>${pointer}: ${detail}</li>`)}</ul>
+        <ul>${errors.map(({ pointer, detail }) => html`<li>${fieldName(pointer)}: ${detail}</li>`)}</ul>
       </div>`}
       <button class="main big" disabled=${busy} id="create">${t("create")}</button>
     </form>

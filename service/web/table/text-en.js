@@ -182,6 +182,7 @@ export const en = {
   fault_receipt: "the log is not the one that the server had signed.",
   table_throw: "table",
   // trouble
+  no_ruleset: "There is no such game.",
   lost: "Connection lost. Trying again…",
   sending: "Not answered yet; it is being sent again, and counts once.",
   moved_on: "The table has moved on meanwhile. Have a look, and choose again.",

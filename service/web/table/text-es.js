@@ -175,6 +175,7 @@ export const es = {
   fault_shown: "la partida muestra otra clave que su registro.",
   fault_receipt: "el registro no es el que el servidor había firmado.",
   table_throw: "mesa",
+  no_ruleset: "No existe ese juego.",
   lost: "Sin conexión. Se intenta de nuevo…",
   sending: "Aún sin respuesta; se envía otra vez y cuenta una sola.",
   moved_on: "La mesa ha avanzado entretanto. Mírala y elige de nuevo.",
