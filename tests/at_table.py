@@ -90,12 +90,6 @@ class Place(Visit):
         assert self.page.locator(".check.bad, #alarm").count() == 0
         return self.page.inner_text("#end")
 
-    def pardon(self, *texts: str) -> None:
-        """Takes complaints back that the test itself has caused."""
-        self.complaints = [
-            told for told in self.complaints if not any(text in told for text in texts)
-        ]
-
 
 Sat: TypeAlias = Callable[..., Place]
 

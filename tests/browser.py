@@ -54,6 +54,22 @@ class Visit:
         context.on("request", lambda request: self.asked.append(request.url))
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.pardoned: list[str] = []
+
+    def pardon(self, *texts: str) -> None:
+        """Complaints with one of these texts are the test's own doing, whenever they come: the
+        browser tells of them after the page has shown what follows."""
+        self.pardoned += texts
+
+    def complains(self, text: str, times: int = 1) -> None:
+        """Waits until the page has complained of this so often. That is then pardoned."""
+        while sum(text in told for told in self.complaints) < times:
+            self.page.wait_for_event("console")
+        self.pardon(text)
+
+    def unpardoned(self) -> list[str]:
+        """What nothing in the test can have caused."""
+        return [told for told in self.complaints if not any(text in told for text in self.pardoned)]
 
 
 SomeVisit = TypeVar("SomeVisit", bound=Visit)
@@ -80,5 +96,5 @@ def visits(
     for visit in made:
         visit.context.close()
     for visit in made:
-        assert visit.complaints == [], visit.complaints
+        assert visit.unpardoned() == []
         assert [url for url in visit.asked if not url.startswith((server.url, "file:"))] == []

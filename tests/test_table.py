@@ -335,5 +335,5 @@ def test_whoever_has_no_seat_watches(sat: Sat, client: httpx.Client) -> None:
 
 def test_a_game_that_is_not_there_is_told(sat: Sat) -> None:
     place = sat("/#/game/nobody-knows-it")
-    assert "There is no such game" in place.page.inner_text("main")
+    place.page.wait_for_selector("main:has-text('There is no such game')")
     place.pardon("(Not Found)")

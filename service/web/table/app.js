@@ -33,6 +33,8 @@ function App() {
       scrollTo(0, 0);
     };
     addEventListener("hashchange", moved);
+    // The address may have changed since the first look at it, while nobody listened.
+    setRoute(route());
     const load = () =>
       read("/v1/rulesets").then(
         ({ told: { rulesets } }) => {
