@@ -3,9 +3,9 @@ ours, with no rules and no database behind it.
 
     python -m bench.bare ANSWER-FILE rendered|ready
 
-It is run as `cubilete serve` runs its application. The answer is the one in the file: an object
-that is rendered for each request, or a text that is ready, which no application that has something
-to say can match.
+It is run by uvicorn as that comes, without a line for each request. The answer is the one in the
+file: an object that is rendered for each request, or a text that is ready, which no application
+that has something to say can match.
 """
 
 import json
@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from fastapi import FastAPI, Response
 
 from bench.act import Act
-from service import cli
 from service.settings import read
 
 
@@ -43,4 +43,5 @@ def create_app(answer: bytes, *, ready: bool) -> FastAPI:
 
 if __name__ == "__main__":
     file, form = sys.argv[1:]
-    cli._run(read(), create_app(Path(file).read_bytes(), ready=form == "ready"))
+    application = create_app(Path(file).read_bytes(), ready=form == "ready")
+    uvicorn.run(application, port=read().port, log_level="warning", access_log=False)

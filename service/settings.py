@@ -65,6 +65,8 @@ class Settings(BaseSettings):
     log_level: Literal["critical", "error", "warning", "info", "debug"] = "info"
     access_log: bool = False
     """Write one line for each request, without queries and headers."""
+    telemetry: bool = False
+    """Export traces and metrics as the ``OTEL_*`` variables say; needs the extra ``telemetry``."""
 
     receive_timeout_s: Annotated[float, Field(gt=0, le=60)] = 10
     """Seconds in which a request must have come whole; long uploads get more while they move."""

@@ -8,7 +8,7 @@ import pytest
 
 from service.api import views
 from service.api.gate import Doors, Gate, Quotas
-from service.api.handling import sent
+from service.api.handling import Sent
 from service.api.problems import RateLimited, TooManyWaiting
 from service.api.rates import WINDOW_S, Rate
 from service.api.waiting import WaitingGames
@@ -240,7 +240,7 @@ async def made(waiting, one):
     wanted = NewGame("pig", {}, ("Ana", None))
     try:
         async with waiting.place("a", one.croupier):
-            waiting.note("a", sent(await one.croupier.create(wanted, Caller(), views.created)))
+            waiting.note("a", Sent(await one.croupier.create(wanted, Caller(), views.created)))
     except TooManyWaiting:
         return False
     return True

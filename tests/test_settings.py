@@ -64,6 +64,7 @@ WRONG = {
     "export_dir": ["{dir}/text", "{dir}/text/records"],
     "log_level": ["", "loud", "INFO"],
     "access_log": ["", "perhaps"],
+    "telemetry": ["", "perhaps"],
     "receive_timeout_s": ["", "0", "-1", "61", "nan", "soon"],
     "send_timeout_s": ["", "0", "-1", "601", "soon"],
     "connection_limit": ["", "0", "-1", "1000001"],

@@ -53,7 +53,7 @@ def test_requests_are_traced_and_no_token_is_in_a_trace(tmp_path):
     with collecting() as collector:
         endpoint = f"http://127.0.0.1:{collector.server_port}"
         asked = {
-            "FASTAPI_OTEL_AUTO_CONFIGURE": "true",
+            "CUBILETE_TELEMETRY": "true",
             "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
         }
         with Server(tmp_path, **asked) as server:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from starlette.types import Scope
 
-from service.api.measuring import REQUEST_ID
+from service.api.request_id import REQUEST_ID
 
 NAME: Final = "cubilete.access"
 _PATH_LIMIT: Final = 300

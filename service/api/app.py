@@ -8,8 +8,10 @@ from typing import Final, cast
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.telemetry import TelemetryConfig
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service import __version__
 from service.api import (
@@ -30,10 +32,9 @@ from service.api.access import AccessLog
 from service.api.draining import on_signal
 from service.api.gate import Doors, Gate, Quotas
 from service.api.house import open_house
-from service.api.lane import ActionLane
-from service.api.measuring import Measured
+from service.api.lane import FastLane
 from service.api.metrics import Metrics
-from service.api.transport import Transport
+from service.api.transport import Transport, in_one_line
 from service.api.waiting import WaitingGames
 from service.errors import Refusal, Unavailable
 from service.examiner import Examiner
@@ -42,6 +43,23 @@ from service.slots import Slots
 
 _RENDERED_AT_ONCE: Final = 64
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+class _Application(FastAPI):
+    """FastAPI, inside of what holds for every answer."""
+
+    front: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = self
+        if scope["type"] == "http":
+            await self.front(scope, receive, send)
+        else:
+            await self.by_route(scope, receive, in_one_line(send))
+
+    async def by_route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The way through FastAPI's own wrappers and its router."""
+        await super().__call__(scope, receive, send)
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -65,7 +83,7 @@ def create_app(settings: Settings) -> FastAPI:
             finally:
                 examiner.close()
 
-    app = FastAPI(
+    app = _Application(
         title="Cubilete",
         version=__version__,
         lifespan=lifespan,
@@ -74,6 +92,7 @@ def create_app(settings: Settings) -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
         generate_unique_id_function=document.operation_id,
+        telemetry=_telemetry(wanted=settings.telemetry),
     )
     app.state.key_needed = settings.require_idempotency_key
     app.state.version_needed = settings.require_version
@@ -82,10 +101,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.examiner = examiner
     app.state.rendering = Slots("rendering", _RENDERED_AT_ONCE)
     app.state.waiting = WaitingGames(settings.waiting_games)
-    app.add_middleware(ActionLane)  # inside of what holds for every answer
-    access = AccessLog() if settings.access_log else None
-    app.add_middleware(Transport, gate=gate, access=access)
-    app.add_middleware(Measured, metrics=measured)
+    served = app.by_route if settings.telemetry else FastLane(app.by_route)
+    app.front = Transport(served, gate, measured, AccessLog() if settings.access_log else None)
     for routes in (
         catalogue,
         games,
@@ -103,8 +120,13 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(Unavailable, _unavailable)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _http)
+    app.add_exception_handler(Exception, _failed)
     app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
+
+
+def _telemetry(*, wanted: bool) -> TelemetryConfig:
+    return {"tracing": wanted, "metrics": wanted, "logs": wanted, "auto_configure": wanted}
 
 
 def _doors(settings: Settings) -> Doors:
@@ -131,6 +153,11 @@ async def _refused(request: Request, refusal: Exception) -> Response:
 
 async def _unavailable(request: Request, error: Exception) -> Response:
     return problems.unavailable(request, cast(Unavailable, error))
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """What is told of a fault of ours; ``Transport`` logs it."""
+    return problems.problem(request, problems.Internal())
 
 
 async def _http(request: Request, error: Exception) -> Response:

@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import unquote
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import (
@@ -34,6 +35,9 @@ _SLACK: Final = 256 * 1024
 _TICK_S: Final = 0.5
 _LINGER_S: Final = 1.0
 _FIRST_REQUEST_S: Final = 0.5
+_CONTROLS: Final = bytes({*range(32), 127} - {*b"\t"})
+_FRAMING: Final = (b"connection", b"transfer-encoding")
+_NO_BODY: Final = (204, 304)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,53 @@ class Watch:
             loop.call_later(_TICK_S, self._tick, loop)
 
 
+class Cycle(RequestResponseCycle):
+    """One request with its answer. An answer of known length leaves in one piece, head and body:
+    each piece would cost a call of the system here and another one at the other side."""
+
+    _start: Any = None
+
+    async def send(self, message: Any) -> None:
+        if message["type"] == "http.response.start" and _known_length(message):
+            self._start = message  # until its body is there
+            return
+        start, self._start = self._start, None
+        if start is not None:
+            if not message.get("more_body") and self._leaves(start, message.get("body", b"")):
+                return
+            await super().send(start)
+        await super().send(message)
+
+    def _leaves(self, start: Any, body: bytes) -> bool:
+        """Sends a whole answer, if nothing is in its way."""
+        if self.flow.write_paused or self.disconnected or self.response_started:
+            return False
+        lines, length = [STATUS_LINE[start["status"]]], 0
+        for name, value in (*self.default_headers, *start["headers"]):
+            if value.translate(None, _CONTROLS) != value or name in _FRAMING:
+                return False
+            if name == b"content-length":
+                length = int(value)
+            lines += (name, b": ", value, b"\r\n")
+        if length != len(body):
+            return False
+        lines += (b"\r\n", body) if self.keep_alive else (b"connection: close\r\n\r\n", body)
+        self.response_started = self.response_complete = True
+        self.waiting_for_100_continue = False
+        self.transport.write(b"".join(lines))
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+        return True
+
+
+def _known_length(start: Any) -> bool:
+    return start["status"] in _NO_BODY or any(
+        name == b"content-length" for name, _ in start["headers"]
+    )
+
+
 class Connection(HttpToolsProtocol):
     """uvicorn's protocol with bounds. ``watch`` is shared by the connections of a process."""
 
@@ -99,6 +150,7 @@ class Connection(HttpToolsProtocol):
         self._watch = watch
         self._deadline: float | None = None
         self._stalled: float | None = None
+        self._idle: float | None = None
         self._ended = False
         self._closing = False
         self._begun = False
@@ -159,6 +211,8 @@ class Connection(HttpToolsProtocol):
                 self._refuse("request_timeout")
             else:
                 self.transport.close()
+        elif self._idle is not None and now - self._idle > self.timeout_keep_alive:
+            self._hang_up()
 
     def pause_writing(self) -> None:
         self._stalled = self.loop.time()
@@ -171,7 +225,7 @@ class Connection(HttpToolsProtocol):
     # -- the bytes -----------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        self._unset_keepalive_if_required()
+        self._idle = None
         if len(data) <= _SLICE:
             self._feed(data)
             return
@@ -233,11 +287,49 @@ class Connection(HttpToolsProtocol):
         self._in_head = False
         fault = self._fault_of_head()
         if fault is None:
-            super().on_headers_complete()
-            if self._closing:
-                self.cycle.keep_alive = False
+            self._begin()
         else:
             self._refuse(fault)
+
+    def _begin(self) -> None:
+        """Serves the request whose head has come, after those before it."""
+        version, url = self.parser.get_http_version(), httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope: Any = self.scope
+        scope["http_version"] = version
+        scope["method"] = self.parser.get_method().decode("ascii")
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["raw_path"] = url.path
+        scope["query_string"] = url.query or b""
+        before: RequestResponseCycle | None = self.cycle
+        self.cycle = Cycle(
+            scope,
+            self.transport,
+            self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and self.parser.should_keep_alive() and not self._closing,
+            on_response=self.on_response_complete,
+        )
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
+    def on_response_complete(self) -> None:
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._idle = self._watch.now_s  # without a timer of its own
 
     def _fault_of_head(self) -> str | None:
         if len(self.url) > TARGET_LIMIT:

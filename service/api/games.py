@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from service.api import shapes, views
 from service.api.contract import CHANGE, TOKEN, answers, asks, parameters
-from service.api.handling import GAME_ID, PAGE, caller, croupier, game_id, page, sent
+from service.api.handling import GAME_ID, PAGE, Sent, caller, croupier, game_id, page
 from service.api.live import Live
 from service.api.reading import bearers, has_seen, number, query, read_model, wait_s
 from service.errors import FieldError, InvalidInput
@@ -59,7 +59,7 @@ async def create_game(request: Request) -> Response:
     asking = caller(request, None, anybody=True, tells_token=True)
     waiting, address = request.app.state.waiting, request.app.state.gate.caller(request.scope)
     async with waiting.place(address, croupier(request)):
-        answer = sent(await croupier(request).create(wanted, asking, views.created))
+        answer = Sent(await croupier(request).create(wanted, asking, views.created))
         waiting.note(address, answer)
     return answer
 

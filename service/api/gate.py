@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from starlette.types import Scope
 
 from service.api.address import Network, caller_address, group_of
+from service.api.headers import headers_of
 from service.api.problems import MisdirectedRequest, RateLimited
 from service.api.rates import Rate
 
@@ -80,7 +81,7 @@ class Gate:
         if rate is None:
             return []
         address = self.caller(scope)
-        token = _header(scope, b"authorization")
+        token = headers_of(scope).get(b"authorization")
         if token is not None and (wait_s := self._failed.wait_s(address)):
             raise _limited(self._failed, -wait_s)
         used = 0.0
@@ -93,7 +94,7 @@ class Gate:
 
     def token_failed(self, scope: Scope) -> None:
         """Counts an answer 401: whoever tries tokens soon tries slowly."""
-        if self._failed.quota and _header(scope, b"authorization") is not None:
+        if self._failed.quota and headers_of(scope).get(b"authorization") is not None:
             self._failed.take(self.caller(scope))
 
     def _rate_of(self, method: str, path: str) -> Rate | None:
@@ -124,7 +125,7 @@ class Gate:
         if not self._doors.origins:
             return []
         told = [(b"vary", b"Origin")] if "*" not in self._doors.origins else []
-        origin = _header(scope, b"origin")
+        origin = headers_of(scope).get(b"origin")
         if origin is None:
             return told
         if "*" in self._doors.origins:
@@ -144,7 +145,10 @@ class Gate:
     def preflight(self, scope: Scope) -> Headers | None:
         """What a browser is told that asks before a page of another origin may; null if it did
         not ask that, or if that origin may not."""
-        if scope["method"] != "OPTIONS" or _header(scope, b"access-control-request-method") is None:
+        if (
+            scope["method"] != "OPTIONS"
+            or headers_of(scope).get(b"access-control-request-method") is None
+        ):
             return None
         told = self.cross_origin(scope)
         if not any(name == b"access-control-allow-origin" for name, _ in told):
@@ -173,11 +177,3 @@ def _host_name(host: str) -> str:
     """A host without its port; an IPv6 address keeps its brackets."""
     name, colon, port = host.rpartition(":")
     return name if colon and port.isdigit() else host
-
-
-def _header(scope: Scope, wanted: bytes) -> bytes | None:
-    for name, value in scope["headers"]:
-        if name == wanted:
-            found: bytes = value
-            return found
-    return None

@@ -1,5 +1,6 @@
 """Playing: seal, start, call off, act, rematch."""
 
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -9,13 +10,15 @@ from pydantic import TypeAdapter, ValidationError
 from service.api import shapes, views
 from service.api.contract import GAME_CHANGE, TOKEN, answers, asks
 from service.api.handling import answered, caller, croupier, game_id
-from service.api.reading import read_json, read_model
+from service.api.reading import parse_json, query, read_body, read_model
 from service.errors import Refusal
 from service.rules.base import Action, SeatAction
 from service.schema import invalid_input
 
 _REQUEST: Final[TypeAdapter[shapes.Acting]] = TypeAdapter(shapes.ActRequest)
 _ACTION: Final[TypeAdapter[Action]] = TypeAdapter(SeatAction)
+
+_SHORT_BODY: Final = 128
 
 router = APIRouter(prefix="/v1", tags=["play"])
 
@@ -114,13 +117,15 @@ async def void_game(id: str, request: Request) -> Response:
 )
 async def act(id: str, request: Request) -> Response:
     """Take an action: roll, hold, bet, ..; `legal_actions` lists what is accepted."""
-    action, beside = _action(await read_json(request))
+    query(request, ())
+    value, action, beside = _asked(await read_body(request))
+    request.state.value = value
     asking = caller(request, beside.expected_version, acts=True)
     acted = croupier(request).act(game_id(id), beside.seat, action, asking, views.changed)
     result = "unavailable"
     try:
         answer = await answered(request, id, asking, acted)
-        result = "replayed" if "idempotency-replayed" in answer.headers else "done"
+        result = "replayed" if answer.replayed else "done"
     except Refusal as refusal:
         result = refusal.code
         raise
@@ -129,14 +134,23 @@ async def act(id: str, request: Request) -> Response:
     return answer
 
 
-def _action(value: Any) -> tuple[Action, shapes.Acting]:
-    """The action of a body, and what stands beside its fields."""
+def _asked(body: bytes) -> tuple[Any, Action, shapes.Acting]:
+    """The value of a body, the action in it, and what stands beside the action's fields."""
+    return (_asked_again if len(body) <= _SHORT_BODY else _asked_anew)(body)
+
+
+def _asked_anew(body: bytes) -> tuple[Any, Action, shapes.Acting]:
+    value = parse_json(body)
     try:
         asked = _REQUEST.validate_json(orjson.dumps(value))
     except ValidationError as error:
         raise invalid_input(error, value) from None
     own = asked.model_dump(exclude=set(shapes.Acting.model_fields))
-    return _ACTION.validate_python(own), asked
+    return value, _ACTION.validate_python(own), asked
+
+
+# Most bodies are one of a few; what was found in them is frozen.
+_asked_again: Final = lru_cache(1024)(_asked_anew)
 
 
 @router.post(

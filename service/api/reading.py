@@ -8,13 +8,16 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 import orjson
 from pydantic import BaseModel, ValidationError
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive
 
 from service import keys
+from service.api.headers import headers_of
 from service.api.problems import BodyTooLarge, UnsupportedMediaType
 from service.dice import enc
 from service.errors import (
@@ -70,25 +73,35 @@ async def read_json(request: Request, *, optional: bool = False) -> Any:
 
 
 async def read_body(
-    request: Request, limit: int = BODY_LIMIT, kinds: Collection[str] = ("application/json",)
+    request: Request, limit: int = BODY_LIMIT, kinds: tuple[str, ...] = ("application/json",)
 ) -> bytes:
     """The bytes of the body; refuses other media types, encodings and sizes before reading on."""
-    if (_header(request, "content-encoding") or "identity").lower() != "identity":
+    if (_header(request, b"content-encoding") or "identity").lower() != "identity":
         raise UnsupportedMediaType
-    length = request.headers.get("content-length", "0")
+    length = _header(request, b"content-length") or "0"
     if length.isascii() and length.isdigit() and int(length[:20]) > limit:
         raise BodyTooLarge(limit=limit)
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise BodyTooLarge(limit=limit)
-    if body and not _is_one_of(kinds, _header(request, "content-type") or ""):
+    body = await _whole(request.receive, limit)
+    if body and not _is_one_of(kinds, _header(request, b"content-type") or ""):
         raise UnsupportedMediaType
-    return bytes(body)
+    return body
 
 
-def _is_one_of(kinds: Collection[str], content_type: str) -> bool:
+async def _whole(receive: Receive, limit: int) -> bytes:
+    pieces, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        pieces.append(message.get("body", b""))
+        size, more = size + len(pieces[-1]), message.get("more_body", False)
+        if size > limit:
+            raise BodyTooLarge(limit=limit)
+    return b"".join(pieces)
+
+
+@lru_cache(64)
+def _is_one_of(kinds: tuple[str, ...], content_type: str) -> bool:
     kind, _, parameters = content_type.partition(";")
     charset = parameters.strip().lower().replace('"', "")
     return kind.strip().lower() in kinds and charset in ("", "charset=utf-8")
@@ -102,13 +115,7 @@ def parse_json(body: bytes, depth: int = DEPTH_LIMIT) -> Any:
     except UnicodeDecodeError:
         raise Unreadable("invalid_utf8") from None
     try:
-        value = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_float=_float,
-            parse_constant=_constant,
-        )
+        value = _DECODER.decode(text)
     except ValueError:  # a byte order mark is no JSON either
         raise Unreadable("not_json") from None
     _require_plain_text(value)
@@ -150,6 +157,14 @@ def _constant(_: str) -> None:
     raise Unreadable("not_json")  # NaN, Infinity and -Infinity are no JSON
 
 
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_int=_integer,
+    parse_float=_float,
+    parse_constant=_constant,
+)
+
+
 def _require_plain_text(value: Any) -> None:
     waiting = [value]
     while waiting:
@@ -167,15 +182,14 @@ def _require_plain_text(value: Any) -> None:
 # --- headers and queries ------------------------------------------------------------------------
 
 
-def _header(request: Request, name: str) -> str | None:
-    """A header as one text: what is sent in several lines is a list, as HTTP has it."""
-    lines = request.headers.getlist(name)
-    return ", ".join(lines).strip() if lines else None
+def _header(request: Request, name: bytes) -> str | None:
+    value = headers_of(request.scope).get(name)
+    return None if value is None else value.decode("latin-1").strip()
 
 
 def bearer(request: Request) -> str | None:
     """The bearer token; empty for what can be no token of ours, None if nothing was sent."""
-    header = _header(request, "authorization")
+    header = _header(request, b"authorization")
     if header is None:
         return None
     match = _BEARER.fullmatch(header)
@@ -188,7 +202,7 @@ def bearers(request: Request) -> list[str]:
     Raises TokenMissing if there is none, TokenUnknown if one can be no token of ours, and
     InvalidInput if there are too many.
     """
-    header = _header(request, "authorization")
+    header = _header(request, b"authorization")
     if header is None:
         raise TokenMissing
     sent = [item.strip() for item in header.split(",", _BEARERS_MOST)]
@@ -218,7 +232,7 @@ def caller(
     """
     token = bearer(request)
     known = _version(request, version)
-    key = _header(request, "idempotency-key")
+    key = _header(request, b"idempotency-key")
     if (key is None and key_needed) or (known is None and version_needed):
         raise PreconditionMissing
     retry = None if key is None else _retry(request, token or None, key, anybody, tells_token)
@@ -226,8 +240,10 @@ def caller(
 
 
 def _preferences(request: Request) -> list[str]:
-    given = ",".join(request.headers.getlist("prefer"))
-    return [one.strip().lower().replace('"', "") for one in given.split(",")]
+    given = _header(request, b"prefer")
+    return (
+        [] if given is None else [one.strip().lower().replace('"', "") for one in given.split(",")]
+    )
 
 
 def wait_s(request: Request) -> int:
@@ -237,7 +253,7 @@ def wait_s(request: Request) -> int:
 
 
 def _version(request: Request, in_body: int | None) -> int | None:
-    tag = _header(request, "if-match")
+    tag = _header(request, b"if-match")
     if tag is None:
         return in_body
     match = _ETAG.fullmatch(tag)
@@ -270,14 +286,14 @@ def _retry(
 def has_seen(request: Request, etag: str) -> bool:
     """Whether ``If-None-Match`` names what is asked for as it is: alone or in a list, weakened on
     the way or not, or as ``*``."""
-    given = _header(request, "if-none-match") or ""
+    given = _header(request, b"if-none-match") or ""
     tags = {tag.strip().removeprefix("W/") for tag in given.split(",")}
     return not tags.isdisjoint(("*", etag))
 
 
 def prefers(request: Request, media_type: str, default: str) -> bool:
     """Whether ``Accept`` asks for ``media_type`` by name, and for ``default`` no more than so."""
-    weights = dict(_weights(_header(request, "accept") or ""))
+    weights = dict(_weights(_header(request, b"accept") or ""))
     wanted = weights.get(media_type, 0.0)
     return wanted > 0 and wanted >= weights.get(default, 0.0)
 
@@ -292,6 +308,8 @@ def _weights(accept: str) -> Iterator[tuple[str, float]]:
 def query(request: Request, known: Collection[str]) -> dict[str, str]:
     """The query's parameters; refuses unknown and repeated ones, whose names it never repeats."""
     found: dict[str, str] = {}
+    if not request.scope["query_string"]:
+        return found
     for name, value in request.query_params.multi_items():
         if name not in known:
             raise InvalidInput(FieldError("query:", "unknown_field"))

@@ -10,6 +10,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.api import problems
 from service.api.access import AccessLog
 from service.api.gate import Gate, Headers
+from service.api.headers import headers_of
+from service.api.metrics import Metrics
+from service.api.request_id import HEADER, RequestIds
 from service.errors import Refusal
 
 _ALWAYS: Final = (
@@ -25,25 +28,28 @@ _PAGES: Final = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
     (b"x-frame-options", b"DENY"),
 )
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _log = logging.getLogger(__name__)
 
 
 class Transport:
     """Lets a request in or refuses it, answers HEAD as GET without the body, a fault of ours as a
-    problem without its reason, and adds the headers that keep a browser from guessing, unless the
-    route has set its own."""
+    problem without its reason, adds the headers that keep a browser from guessing, unless the
+    route has set its own, and counts what was answered. It stands around FastAPI's own wrappers,
+    so that an action need not pass through them."""
 
-    def __init__(self, app: ASGIApp, gate: Gate, access: AccessLog | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, gate: Gate, metrics: Metrics, access: AccessLog | None = None
+    ) -> None:
         self._app = app
         self._gate = gate
+        self._metrics = metrics
         self._access = access
+        self._ids = RequestIds()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, _in_one_line(send))
-            return
         began = time.perf_counter()
-        answer = _Answer(send, only_head=scope["method"] == "HEAD")
+        answer = _Answer(send, self._ids.name(scope), only_head=scope["method"] == "HEAD")
         try:
             await self._serve(scope, receive, answer)
         except ClientDisconnect:
@@ -52,11 +58,19 @@ class Transport:
             more = refusal.headers if isinstance(refusal, problems.RateLimited) else None
             await problems.problem(Request(scope), refusal, more)(scope, receive, answer.send)
         except Exception:
-            if answer.status:
-                raise
             _log.exception("a request failed")
-            told = problems.problem(Request(scope), problems.Internal())
-            await told(scope, receive, answer.send)
+            if not answer.status:
+                told = problems.problem(Request(scope), problems.Internal())
+                await told(scope, receive, answer.send)
+            elif not answer.ended:
+                raise
+        finally:
+            self._note(scope, answer, began)
+
+    def _note(self, scope: Scope, answer: "_Answer", began: float) -> None:
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        took_s = answer.began - began if answer.status else 0.0
+        self._metrics.requested(method, _route(scope), answer.status, took_s)
         if answer.status == 401:
             self._gate.token_failed(scope)
         if self._access is not None:
@@ -88,7 +102,7 @@ class Transport:
                 scope["route"] = as_get["route"]
 
 
-def _in_one_line(send: Send) -> Send:
+def in_one_line(send: Send) -> Send:
     """Tells why the application does not start without the way that led there."""
 
     async def sending(message: Message) -> None:
@@ -99,35 +113,49 @@ def _in_one_line(send: Send) -> Send:
     return sending
 
 
+def _route(scope: Scope) -> str:
+    """The route's path as documented, so that no path of a caller's making is counted apart."""
+    route = scope.get("route")
+    return "other" if route is None else str(route.path)
+
+
 def _host(scope: Scope) -> bytes:
     """The one host, as HTTP/1.1 demands it: whoever reads another one of two is led elsewhere."""
-    hosts: list[bytes] = [value for name, value in scope["headers"] if name == b"host"]
-    if len(hosts) != 1 and (hosts or scope["http_version"] != "1.0"):
+    host = headers_of(scope).get(b"host")
+    if host is None and scope["http_version"] == "1.0":
+        return b""
+    if host is None or (b"," in host and (b"host", host) not in scope["headers"]):
         raise problems.MalformedRequest
-    return hosts[0] if hosts else b""
+    return host
 
 
 class _Answer:
     """One answer on its way out. ``more`` are headers that it gets besides its own; ``status`` is
-    0 until it leaves."""
+    0 until it leaves, at ``began``, and ``ended`` says that all of it has left."""
 
-    __slots__ = ("_ended", "_send", "more", "only_head", "status")
+    __slots__ = ("_name", "_send", "began", "ended", "more", "only_head", "status")
 
-    def __init__(self, send: Send, only_head: bool) -> None:
+    def __init__(self, send: Send, name: bytes, only_head: bool) -> None:
         self._send = send
+        self._name = name
         self.only_head = only_head
         self.more: Headers = []
         self.status = 0
-        self._ended = False
+        self.began = 0.0
+        self.ended = False
 
     async def send(self, message: Message) -> None:
-        if self._ended:
+        if self.ended:
             return
         if message["type"] == "http.response.start":
-            self.status = message["status"]
-            message["headers"] = _complete(list(message["headers"]), self.more)
+            self.status, self.began = message["status"], time.perf_counter()
+            headers = _complete(list(message["headers"]), self.more)
+            headers.append((HEADER, self._name))
+            message["headers"] = headers
         elif self.only_head:
-            message, self._ended = {"type": "http.response.body"}, True
+            message, self.ended = {"type": "http.response.body"}, True
+        else:
+            self.ended = not message.get("more_body")
         await self._send(message)
 
 
