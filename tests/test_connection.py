@@ -154,6 +154,23 @@ def test_a_request_behind_another_one_has_a_deadline_too(quick):
     assert b"request_timeout" in answer.wire
 
 
+@pytest.mark.parametrize("asked", [HEAD, HEAD.replace(b"livez", b"nowhere")])
+def test_head_and_body_of_an_answer_leave_in_one_piece(quick, asked):
+    with connect(quick) as line:
+        for _ in range(20):
+            line.sendall(asked + b"\r\n")
+            answer = Raw(line.recv(65_536))
+            assert len(answer.body) == int(answer.headers["content-length"]) > 0
+
+
+def test_an_idle_connection_is_closed_in_the_end(quick):
+    with connect(quick) as line:
+        ask(line)
+        began = time.monotonic()
+        assert line.recv(100) == b""
+        assert 4 <= time.monotonic() - began < PATIENCE_S
+
+
 def test_an_idle_connection_is_kept_for_its_next_request(quick):
     with connect(quick) as line:
         for _ in range(3):
