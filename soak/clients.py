@@ -99,6 +99,7 @@ class Clients:
     tokens: dict[int, str] = field(default_factory=dict)
     host: str = ""
     answers: dict[str, Answer] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)
     told: list[Told] = field(default_factory=list)
     again: dict[str, Asked] = field(default_factory=dict)
     done: Counter[str] = field(default_factory=Counter)
@@ -185,7 +186,8 @@ class Clients:
         if hidden:
             seat = one_of(self.random, hidden)
             seed = secret(self.name, seat)
-            return self._ask("reveal", self.tokens[seat], self.id, seat, seed)
+            # What comes when seeds are overdue finds the game void.
+            return self._ask("reveal", self.tokens[seat], self.id, seat, seed, refusals=(GameOver,))
         return self._ask("start", self.host, self.id)
 
     def _joining(self, free: list[int]) -> Joining:
@@ -255,14 +257,18 @@ class Clients:
         elif isinstance(answer, asked.refusals):
             self.done[f"refused: {answer.code}"] += 1  # type: ignore[attr-defined]
             self.again.pop(asked.key, None)
+            if asked.what == "reveal" and self.game is not None:
+                self.game = {**self.game, "status": "void"}
         else:
             self.faults.append(f"{asked.what} {asked.key}: {answer!r}")
 
     def _answered(self, asked: Asked, answer: Answer, lost: bool) -> None:
         if asked.must_fail:
             self.faults.append(f"{asked.what} {asked.key} should have been refused")
-        if asked.key in self.answers and not answer.replayed:
+        if not answer.replayed and asked.key in self.made:
             self.faults.append(f"{asked.what} {asked.key} was made twice")
+        if not answer.replayed:
+            self.made.add(asked.key)
         known = self.answers.setdefault(asked.key, answer)
         self.done["answers repeated"] += answer.replayed
         if (answer.status, answer.headers, answer.body) != (

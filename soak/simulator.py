@@ -8,12 +8,15 @@ its files; statements and COMMITs fail, answers get lost and are asked for again
 jumps. Then every game is audited: its dice and chips, its log and rules, and that each
 acknowledged change stands in it once and nothing else does.
 
-The games are played in worlds of some hundred, with a database each. A world follows from its
-seed alone; a fault prints the arguments that play it again.
+The games are played in worlds of some hundred, with a database each, by as many processes as there
+are processors. A world follows from its seed alone; a fault prints the arguments that play it
+again.
 """
 
 import argparse
 import asyncio
+import functools
+import os
 import secrets
 import shutil
 import sys
@@ -21,6 +24,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -46,6 +50,7 @@ _BATCHES_MOST: Final = 50  # for each game
 # Games that are over soon: what is tried here is the way to the disk.
 _SHORT: Final = {"target": 8, "bets": 1, "circuits": 1, "rounds": 2}
 _FEW: Final = 3  # seats, as a rule
+_EMPTY: Final = "empty.db"
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - where it is, a disk in memory
 
 
@@ -205,25 +210,36 @@ class World:
 # --- many worlds --------------------------------------------------------------------------------
 
 
-def simulate(games: int, seed: int, first: int = 0) -> Tally:
+def simulate(games: int, seed: int, first: int = 0, processes: int = 1) -> Tally:
     """So many games in worlds of their own; raises AssertionError with what plays it again."""
+    numbers = range(first, first + -(-games // WORLD))
+    sizes = [min(WORLD, games - WORLD * (number - first)) for number in numbers]
     tally = Tally()
     memory = _MEMORY if _MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="cubilete-", dir=memory) as place:
-        empty = Path(place) / "empty.db"
-        upgrade(f"sqlite:///{empty}")
-        for number in range(first, first + -(-games // WORLD)):
-            size = min(WORLD, games - WORLD * (number - first))
-            home = Path(place) / str(number)
-            home.mkdir()
-            shutil.copy(empty, home / "cubilete.db")
-            try:
-                tally.add(_world(number, seed, size, home))
-            except Exception as error:
-                again = f"--games {size} --seed {seed} --first {number}"
-                raise AssertionError(f"{again}: {error!r}") from error
-            shutil.rmtree(home)
+        upgrade(f"sqlite:///{Path(place) / _EMPTY}")
+        play = functools.partial(_in_a_place_of_its_own, Path(place), seed)
+        if processes == 1:
+            tallies = list(map(play, numbers, sizes))
+        else:
+            with ProcessPoolExecutor(processes) as pool:
+                tallies = list(pool.map(play, numbers, sizes))
+    for one in tallies:
+        tally.add(one)
     return tally
+
+
+def _in_a_place_of_its_own(place: Path, seed: int, number: int, size: int) -> Tally:
+    home = place / str(number)
+    home.mkdir()
+    shutil.copy(place / _EMPTY, home / "cubilete.db")
+    try:
+        return _world(number, seed, size, home)
+    except Exception as error:
+        again = f"--games {size} --seed {seed} --first {number}"
+        raise AssertionError(f"{again}: {error!r}") from error
+    finally:
+        shutil.rmtree(home)
 
 
 def _world(number: int, seed: int, games: int, home: Path) -> Tally:
@@ -253,10 +269,11 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9))
     parser.add_argument("--first", type=int, default=0, help="the number of the first world")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     began = time.perf_counter()
     try:
-        tally = simulate(given.games, given.seed, given.first)
+        tally = simulate(given.games, given.seed, given.first, given.processes)
     except AssertionError as error:
         sys.exit(f"FAILED: {error}")
     for line in told(tally, given.seed, time.perf_counter() - began):
