@@ -5,13 +5,13 @@ it; anybody can check that it hashes to the key published before, and that its f
 it. Source: ``docs/fair-dice.md``, whose sections are cited below.
 """
 
-import hashlib
 import hmac
 import struct
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from hashlib import sha256
+from itertools import accumulate, count
 from typing import Any, Final, Protocol, TypeAlias
 
 from service.errors import ThrowsExhausted
@@ -37,7 +37,7 @@ def enc(*fields: bytes) -> bytes:
 
 def tagged_hash(name: str, *fields: bytes) -> bytes:
     """``H(name, f..)`` of section 1: 32 bytes."""
-    return hashlib.sha256(enc(f"{PROTOCOL}/{name}".encode(), *fields)).digest()
+    return sha256(enc(f"{PROTOCOL}/{name}".encode(), *fields)).digest()
 
 
 def tagged_mac(key: bytes, name: str, *fields: bytes) -> bytes:
@@ -45,17 +45,15 @@ def tagged_mac(key: bytes, name: str, *fields: bytes) -> bytes:
     return hmac.digest(key, enc(f"{PROTOCOL}/{name}".encode(), *fields), "sha256")
 
 
-# What never changes of a message is made once: a chain takes tens of thousands of them.
-_NUMBER_FOLLOWS: Final = u32(4)
-_KEY_FOLLOWS: Final = u32(32)
-_CHAIN: Final = enc(f"{PROTOCOL}/chain".encode()) + _NUMBER_FOLLOWS
-_DIE: Final = enc(f"{PROTOCOL}/die".encode()) + u32(32)
-_THROW_FOLLOWS: Final = enc(b"") + _NUMBER_FOLLOWS
+# The two messages that every throw takes have one layout each, so that a single call fills it: a
+# chain takes tens of thousands of them. A length stands before each number (4) and key (32).
+_CHAIN: Final = enc(f"{PROTOCOL}/chain".encode()) + u32(4)
+_chain_message: Final = struct.Struct(f">{len(_CHAIN)}s I I 32s").pack
 
 
 def previous_key(number: int, key: bytes) -> bytes:
-    """``k_{i-1}`` from ``k_i`` (section 2): H("chain", u32(i), k_i)."""
-    return hashlib.sha256(_CHAIN + number.to_bytes(4, "big") + _KEY_FOLLOWS + key).digest()
+    """``k_{i-1}`` from the 32 bytes of ``k_i`` (section 2): H("chain", u32(i), k_i)."""
+    return sha256(_chain_message(_CHAIN, number, 32, key)).digest()
 
 
 def client_commit(game: str, seed: bytes) -> bytes:
@@ -97,20 +95,14 @@ class Die:
         object.__setattr__(self, "_total", total)
         object.__setattr__(self, "_limit", _WORDS - _WORDS % total)
 
-    def face(self, inner: bytes, outer: bytes) -> Face:
-        """The face that the words of one die give: the first below the limit decides, so that
-        every number is equally likely. What ``faces`` prepares says which die of which throw."""
-        sha256 = hashlib.sha256
-        for block in _BLOCKS:
-            digest = sha256(outer + sha256(inner + block).digest()).digest()
-            for word in _eight_words(digest):
-                if word < self._limit:
-                    return self.faces[bisect_right(self._bounds, word % self._total)]
-        raise AssertionError("no die is refused so often")
-
     def face_of(self, number: int) -> Face:
         """The face that ``number``, 0 .. sum of the weights - 1, falls on."""
         return self.faces[bisect_right(self._bounds, number)]
+
+    def face_by(self, words: Iterator[int]) -> Face:
+        """The face that the words of one die give: the first below the limit decides, so that
+        every number is equally likely."""
+        return self.face_of(next(word for word in words if word < self._limit) % self._total)
 
     def to_json(self) -> dict[str, Any]:
         """As the ``created`` entry holds it."""
@@ -125,25 +117,38 @@ def even_die(faces: int) -> Die:
     return Die(tuple(range(faces)), (1,) * faces)
 
 
-_eight_words: Final = struct.Struct(">8I").unpack
-# A block is refused with a chance below 2**-8: nobody will see the last of these.
-_BLOCKS: Final = tuple(u32(block) for block in range(1024))
 # HMAC-SHA256 (RFC 2104) written out: its two hashes take half of the time that ``hmac.digest``
 # does for a message as short as a die's, and the dice of a throw share what the key gives.
 _INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
-_INNER_REST: Final = _INNER[:1] * 32
 _OUTER_REST: Final = _OUTER[:1] * 32
+_DIE: Final = _INNER[:1] * 32 + enc(f"{PROTOCOL}/die".encode()) + u32(32)
+_E: Final = enc(b"")
+_die_message: Final = struct.Struct(f">32s {len(_DIE)}s 32s {len(_E)}s 6I").pack
+_first_word: Final = struct.Struct(">I28x").unpack
+_eight_words: Final = struct.Struct(">8I").unpack
 
 
 def faces(key: bytes, context: bytes, throw: int, dice: Sequence[Die]) -> tuple[Face, ...]:
-    """All faces of throw ``throw`` with its key ``k_throw`` (section 3)."""
-    outer = key.translate(_OUTER) + _OUTER_REST
-    inner = key.translate(_INNER) + _INNER_REST + _DIE + context
-    inner += _THROW_FOLLOWS + u32(throw) + _NUMBER_FOLLOWS
-    return tuple(
-        [die.face(inner + u32(number) + _NUMBER_FOLLOWS, outer) for number, die in enumerate(dice)]
-    )
+    """All faces of throw ``throw`` with its key ``k_throw`` (section 3); key and context have 32
+    bytes each."""
+    inner, outer = key.translate(_INNER), key.translate(_OUTER) + _OUTER_REST
+    shown = []
+    for number, die in enumerate(dice):
+        message = _die_message(inner, _DIE, context, _E, 4, throw, 4, number, 4, 0)
+        (word,) = _first_word(sha256(outer + sha256(message).digest()).digest())
+        if word < die._limit:
+            shown.append(die.face_of(word % die._total))
+        else:
+            shown.append(die.face_by(_words(inner, outer, context, throw, number)))
+    return tuple(shown)
+
+
+def _words(inner: bytes, outer: bytes, context: bytes, throw: int, die: int) -> Iterator[int]:
+    """All words of one die, block after block: what ``faces`` needs if it refuses the first."""
+    for block in count():
+        message = _die_message(inner, _DIE, context, _E, 4, throw, 4, die, 4, block)
+        yield from _eight_words(sha256(outer + sha256(message).digest()).digest())
 
 
 class KeyChain:

@@ -263,14 +263,14 @@ BUGS: Final[tuple[Bug, ...]] = (
     _bug(
         "dice from the module random",
         "dice",
-        "word % self._total",
-        "__import__('random').randrange(self._total)",
+        "word % die._total",
+        "__import__('random').randrange(die._total)",
         "test_dice.py::test_die",
     ),
     _bug(
         "no word is thrown away, so that faces are uneven",
         "dice",
-        "if word < self._limit:",
+        "if word < die._limit:",
         "if word >= 0:",
         "test_dice.py::test_die",
     ),

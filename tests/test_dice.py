@@ -1,9 +1,11 @@
 """``fair-dice/1`` in the server: every vector, and what dice must be."""
 
 import json
+import struct
 from collections import Counter
 from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -79,6 +81,30 @@ def test_die(vector: dict[str, Any]) -> None:
     die = Die(tuple(vector["faces"]), tuple(vector["weights"]))
     shown = faces(chain.key(vector["throw"]), bound, vector["throw"], [die] * (vector["die"] + 1))
     assert shown[vector["die"]] == vector["face"]
+
+
+def spelled_out(key: bytes, bound: bytes, throw: int, number: int, die: Die) -> Any:
+    """Section 3 word for word, with ``hmac.digest``."""
+    total = sum(die.weights)
+    for block in range(1000):
+        fields = (bound, b"", dice.u32(throw), dice.u32(number), dice.u32(block))
+        for word in struct.unpack(">8I", dice.tagged_mac(key, "die", *fields)):
+            if word < 2**32 - 2**32 % total:
+                return die.face_of(word % total)
+    raise AssertionError("never")
+
+
+HALF_REFUSED = Die((0, 1, 2), (2**30, 2**30, 1))  # by the words above the limit, 2^31 + 1
+
+
+@pytest.mark.parametrize("die", [D6, even_die(1), even_die(5), HALF_REFUSED])
+def test_messages_with_a_layout_give_what_the_encoding_field_by_field_gives(die: Die) -> None:
+    random = Random(20_261_130)
+    for _ in range(500):
+        key, bound, throw = random.randbytes(32), random.randbytes(32), random.randint(1, 65_535)
+        assert dice.previous_key(throw, key) == dice.tagged_hash("chain", dice.u32(throw), key)
+        shown = faces(key, bound, throw, [die] * 4)
+        assert shown == tuple(spelled_out(key, bound, throw, number, die) for number in range(4))
 
 
 @pytest.mark.parametrize("length", [1, 2, 31, 32, 33, 64, 65, 1000])
