@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any, ClassVar
 
 import pytest
@@ -166,6 +167,24 @@ def test_every_die_is_a_function_of_key_context_throw_and_number(vector):
     assert number == vector["number"]
     assert len(words) - 1 - len(list(left)) == vector["rejected"]
     assert die.face(number) == vector["face"]
+
+
+@pytest.mark.parametrize("weights", [[1], [1] * 5, [1] * 6, [2**30, 2**30, 1]])
+def test_the_faces_of_a_throw_are_those_that_its_words_give(weights):
+    random, die = Random(20_261_130), verify.Die(list(range(len(weights))), weights)
+    for _ in range(500):
+        key, context, throw = random.randbytes(32), random.randbytes(32), random.randint(1, 65_535)
+        prefix = verify.throw_prefix(context, throw)
+        words = (verify.die_words(key, prefix, number) for number in range(4))
+        spelled_out = [die.face(die.number(one)) for one in words]
+        assert verify.throw_faces(key, context, throw, [die] * 4) == spelled_out
+
+
+@pytest.mark.parametrize("name", ["Seat", "1st", "", "a b", "seat\n", "año", "_a"])
+def test_keys_of_objects_are_small_ascii_names(name):
+    line = json.dumps({name: 1}, ensure_ascii=False).encode()
+    with pytest.raises(verify.RefusedError, match="the key"):
+        verify.canonical_value(line)
 
 
 @named("canonical")
