@@ -255,7 +255,7 @@ def _require_unsealed(game: Game) -> None:
 def require_legal(game: Game, seat: int | None, action: Action) -> None:
     """Raises NotYourTurn or IllegalAction unless the rules let this seat do this now."""
     ruleset, legal = game.ruleset, game.legal()
-    if isinstance(action, Resign):
+    if action.kind == "resign":
         if seat is not None and ruleset.can_resign(game.state, seat):
             return
         raise IllegalAction("out_of_the_game", legal_actions=[])

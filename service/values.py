@@ -1,6 +1,7 @@
 """Frozen values with one thing changed, and bytes as JSON holds them."""
 
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, Final, TypeVar
 
 V = TypeVar("V")
 
@@ -8,23 +9,31 @@ V = TypeVar("V")
 def changed(value: V, **changes: Any) -> V:
     """The same frozen dataclass with these fields changed.
 
-    What ``dataclasses.replace`` does, in a fifth of its time, as it does not run ``__init__``: for
+    What ``dataclasses.replace`` does, in a sixth of its time, as it does not run ``__init__``: for
     classes without slots and without ``__post_init__``. A field that does not exist raises
     TypeError.
     """
     kind: Any = type(value)
+    _require_plain(kind)
+    fields = value.__dict__
+    held = fields | changes
+    if len(held) != len(fields):
+        unknown = changes.keys() - fields.keys()
+        raise TypeError(f"{kind.__name__} has no field {', '.join(unknown)}")
+    made: V = _new(kind)
+    _set(made, "__dict__", held)  # in one go, though the class is frozen
+    return made
+
+
+@cache
+def _require_plain(kind: type) -> None:
+    """There are few classes, and what they lack takes long to look for."""
     if hasattr(kind, "__post_init__"):
         raise TypeError(f"{kind.__name__} computes when it is made")
-    made: V = object.__new__(kind)
-    held = made.__dict__
-    held.update(value.__dict__)
-    fields = len(held)
-    held.update(changes)
-    if len(held) != fields:
-        raise TypeError(
-            f"{kind.__name__} has no field {', '.join(changes.keys() - value.__dict__.keys())}"
-        )
-    return made
+
+
+_new: Final = object.__new__
+_set: Final = object.__setattr__
 
 
 def set_at(values: tuple[V, ...], index: int, value: V) -> tuple[V, ...]:

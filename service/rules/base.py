@@ -149,13 +149,13 @@ class LegalAction:
         """Whether this very action is covered."""
         if self.seat != seat or self.kind != action.kind:
             return False
-        if isinstance(action, (Bet, SetLimit)):
+        if action.kind == "bet" or action.kind == "set_limit":
             return (
                 self.min is not None
                 and self.max is not None
                 and (self.min <= action.amount <= self.max)
             )
-        return not isinstance(action, Reroll) or len(action.mask) == self.dice
+        return action.kind != "reroll" or len(action.mask) == self.dice
 
     def to_json(self) -> dict[str, Any]:
         """As ``legal_actions`` lists it: only the parameters that the kind has."""

@@ -35,9 +35,7 @@ from service.rules.dados_puercos_state import (
     PotShared,
     PotWon,
     RaceState,
-    RoundsOptions,
     StakesReturned,
-    TurnsOptions,
     TurnsState,
     asked,
 )
@@ -146,13 +144,13 @@ class DadosPuercos(Jeopardy[DadosOptions, DadosState]):
             yield FieldError("/stake", "above_bankroll", (("limit", options.bankroll),))
 
     def target(self, options: DadosOptions) -> int | None:
-        return None if isinstance(options, TurnsOptions) else options.target
+        return None if options.mode == "turns" else options.target
 
     def finish(self, options: DadosOptions) -> str:
-        return "at_once" if isinstance(options, TurnsOptions) else options.finish
+        return "at_once" if options.mode == "turns" else options.finish
 
     def throws_max(self, options: DadosOptions, seats: int) -> int:
-        if isinstance(options, TurnsOptions):
+        if options.mode == "turns":
             return min(max(THROWS_LEAST, 32 * options.bets * seats), THROWS_LIMIT)
         return super().throws_max(options, seats)
 
@@ -162,7 +160,7 @@ class DadosPuercos(Jeopardy[DadosOptions, DadosState]):
         """Mode ``rounds``: one die more after every ``rounds_per_die`` full rounds, from the first
         turn of the next round on, up to ``max_dice``; extra rounds add dice as well."""
         options = state.options
-        if isinstance(options, RoundsOptions):
+        if options.mode == "rounds":
             grown = 1 + max(state.round - 1, 0) // options.rounds_per_die
             return min(grown, options.max_dice)
         return options.dice
@@ -198,7 +196,7 @@ class DadosPuercos(Jeopardy[DadosOptions, DadosState]):
         """Dados puercos, three dice, exactly one 6: the turn ends and the turn total is banked;
         this throw adds nothing (``lone_six: bank_others``: the plain sum of the other two)."""
         points = sum(faces) - 6 if options.lone_six == "bank_others" else 0
-        loses_bet = isinstance(options, TurnsOptions) and options.lone_six_loses_bet
+        loses_bet = options.mode == "turns" and options.lone_six_loses_bet
         return Verdict(points, ends="bank", costs="bet" if loses_bet else None)
 
     def judge_double_six(self, options: DadosOptions) -> Verdict:
@@ -232,7 +230,7 @@ class DadosPuercos(Jeopardy[DadosOptions, DadosState]):
         """``points``, ``rounds``: everybody pays the stake into the pot, no way out."""
         known = int(options.starter == "seat")
         scores, full = (0,) * seats, (options.bankroll,) * seats
-        if isinstance(options, TurnsOptions):
+        if options.mode == "turns":
             nobody = (None,) * seats
             return TurnsState(
                 options, seats, scores, round=known, chips=full, bets=nobody, turn_totals=nobody
@@ -266,9 +264,9 @@ class DadosPuercos(Jeopardy[DadosOptions, DadosState]):
         return bets.answer_refusal(state, bettor, action)
 
     def act(self, course: Course[DadosState], seat: int | None, action: Action, dice: Dice) -> None:
-        if isinstance(action, Bet) and seat is not None:
+        if action.kind == "bet" and seat is not None:
             bets.bet(course, seat, action.amount)
-        elif isinstance(action, Pass) and seat is not None:
+        elif action.kind == "pass" and seat is not None:
             bets.sit_out(course, seat)
         else:
             super().act(course, seat, action, dice)

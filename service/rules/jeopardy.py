@@ -7,9 +7,8 @@ it is, the last round, playoffs and resignations stand here. The clauses cited b
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Final, Generic, Literal, cast
+from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, cast
 
 from service.dice import D6, THROWS_LIMIT, Dice, Die, Face, even_die
 from service.rules.base import (
@@ -29,8 +28,6 @@ from service.rules.base import (
 from service.rules.jeopardy_state import (
     EVENTS,
     FOLDS,
-    Banked,
-    Busted,
     Course,
     Fold,
     GameWon,
@@ -38,17 +35,19 @@ from service.rules.jeopardy_state import (
     LastRoundStarted,
     Opts,
     PlayoffStarted,
-    Rolled,
     RolledOff,
     S,
     ScoreLost,
     StarterChosen,
     State,
-    TurnStarted,
+    banked,
     best,
+    busted,
     contenders,
     playoff_decided,
+    rolled,
     still_in,
+    turn_started,
 )
 from service.schema import Model
 
@@ -65,8 +64,7 @@ REASONS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What a throw is worth: points for the turn total, whether it ends the turn, whether it
     forces another throw (a double), and what else it costs."""
 
@@ -134,7 +132,7 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
 
     def bust_events(self, state: S, lost: int) -> tuple[Event, ...]:
         """How a bust is told."""
-        return (Busted(seat=state.seat, lost=lost),)
+        return (busted(state.seat, lost),)
 
     # -- the game --------------------------------------------------------------------------------
 
@@ -170,7 +168,7 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
         """One of ``REASONS``."""
         if type(action) not in self.actions:
             return "not_in_ruleset"
-        held = self.hold_refusal(state) if isinstance(action, Hold) else None
+        held = self.hold_refusal(state) if action.kind == "hold" else None
         return held or "not_in_phase"
 
     def hold_refusal(self, state: S) -> str | None:
@@ -193,19 +191,20 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
         return tuple(course.events), course.state
 
     def apply(self, state: S, event: Event) -> S:
-        return cast(S, self.folds[event.kind](state, event))
+        folded: S = self.folds[event.kind](state, event)
+        return folded
 
     def act(self, course: Course[S], seat: int | None, action: Action, dice: Dice) -> None:
         """Decide one legal action."""
-        if isinstance(action, Roll):
+        if action.kind == "roll":
             self.roll(course, dice)
-        elif isinstance(action, Hold):
+        elif action.kind == "hold":
             self.bank(course)
-        elif isinstance(action, Resign) and seat is not None:
+        elif action.kind == "resign" and seat is not None:
             self.resign(course, seat)
-        elif isinstance(action, RollOff):
+        elif action.kind == "roll_off":
             self.roll_off(course, dice)
-        elif isinstance(action, DrawStarter):
+        elif action.kind == "draw_starter":
             (drawn,) = dice.throw(None, ("seat",))
             self.choose_starter(course, cast(int, drawn))
 
@@ -235,7 +234,7 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
 
     def open(self, course: Course[S]) -> None:
         """What the game begins with once it is known who starts."""
-        course.add(TurnStarted(seat=course.state.starter, round=1))
+        course.add(turn_started(course.state.starter, 1))
 
     # -- a turn ----------------------------------------------------------------------------------
 
@@ -251,15 +250,7 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
         bust = verdict.ends == "bust"
         total = 0 if bust else state.turn_total + verdict.points
         must_roll = verdict.ends is None and self.must_roll(state, verdict)
-        course.add(
-            Rolled(
-                seat=state.seat,
-                faces=faces,
-                points=verdict.points,
-                turn_total=total,
-                must_roll=must_roll,
-            )
-        )
+        course.add(rolled(state.seat, faces, verdict.points, total, must_roll))
         if bust:
             course.add(*self.bust_events(state, state.turn_total))
             self.end_turn(course, verdict)
@@ -282,7 +273,7 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
         """The turn total is added to the score."""
         state = course.state
         score = state.scores[state.seat] + state.turn_total
-        course.add(Banked(seat=state.seat, points=state.turn_total, score=score))
+        course.add(banked(state.seat, state.turn_total, score))
         if not self.reach_target(course, score):
             self.end_turn(course, verdict)
 
@@ -345,7 +336,7 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
             self.win(course, contenders(state), "playoff")
         elif seat is not None:
             passed_starter = self.place(state, seat) < self.place(state, state.seat)
-            course.add(TurnStarted(seat=seat, round=state.round + passed_starter))
+            course.add(turn_started(seat, state.round + passed_starter))
         elif state.playoff is not None:
             self.end_playoff_round(course)
         elif state.reached is not None:
@@ -361,7 +352,7 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
         """A round is one turn for each seat that plays, from the starter on."""
         state = course.state
         first = min(contenders(state), key=lambda seat: self.place(state, seat))
-        course.add(TurnStarted(seat=first, round=state.round + 1))
+        course.add(turn_started(first, state.round + 1))
 
     def end_last_round(self, course: Course[S]) -> None:
         """The highest score after the last round wins; a tie is played off, shared, or goes to
@@ -399,10 +390,10 @@ class Jeopardy(Ruleset[Opts, S, Event], Generic[Opts, S]):
 
     def left_alone(self, course: Course[S]) -> bool:
         """When one seat is left it wins. Returns whether it is so."""
-        remaining = still_in(course.state)
-        if len(remaining) > 1:
+        state = course.state
+        if state.seats - len(state.out) > 1:
             return False
-        self.win(course, remaining, "last_seat")
+        self.win(course, still_in(state), "last_seat")
         return True
 
     def win(self, course: Course[S], seats: list[int], reason: Reason) -> None:
@@ -461,7 +452,11 @@ class Plain(Jeopardy[Opts, State[Opts]], Generic[Opts]):
         return self.number
 
     def target(self, options: Opts) -> int:
-        return cast(int, cast(Any, options).target)
+        known: Any = options
+        target: int = known.target
+        return target
 
     def finish(self, options: Opts) -> str:
-        return cast(str, cast(Any, options).finish)
+        known: Any = options
+        finish: str = known.finish
+        return finish

@@ -5,6 +5,7 @@ The rules that decide these events stand in ``jeopardy.py``.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
@@ -99,7 +100,8 @@ class JeopardyView(TypedDict):
 
 def still_in(state: State[Any]) -> list[int]:
     """The seats that have neither resigned nor been knocked out."""
-    return [seat for seat in range(state.seats) if seat not in state.out]
+    seats = range(state.seats)
+    return [seat for seat in seats if seat not in state.out] if state.out else list(seats)
 
 
 def contenders(state: State[Any]) -> list[int]:
@@ -220,6 +222,33 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     GameWon,
 )
 
+# Events are values, and those of a turn happen again and again, at every table: what was made and
+# checked once is told again. So many of a kind are kept.
+_KEPT: Final = 4_096
+
+
+@lru_cache(_KEPT)
+def rolled(
+    seat: int, faces: tuple[Face, ...], points: int, turn_total: int, must_roll: bool
+) -> Rolled:
+    return Rolled(seat=seat, faces=faces, points=points, turn_total=turn_total, must_roll=must_roll)
+
+
+@lru_cache(_KEPT)
+def busted(seat: int, lost: int) -> Busted:
+    return Busted(seat=seat, lost=lost)
+
+
+@lru_cache(_KEPT)
+def banked(seat: int, points: int, score: int) -> Banked:
+    return Banked(seat=seat, points=points, score=score)
+
+
+@lru_cache(_KEPT)
+def turn_started(seat: int, round: int) -> TurnStarted:
+    return TurnStarted(seat=seat, round=round)
+
+
 # --- what each event does to the state ----------------------------------------------------------
 
 S = TypeVar("S", bound=State[Any])
@@ -312,7 +341,8 @@ class Course(Generic[S]):
     @property
     def state(self) -> S:
         """The state after the events so far; folded only when a rule asks for it."""
-        for event in self.events[self._folded :]:
-            self._state = self._apply(self._state, event)
-        self._folded = len(self.events)
+        if self._folded < len(self.events):
+            for event in self.events[self._folded :]:
+                self._state = self._apply(self._state, event)
+            self._folded = len(self.events)
         return self._state
