@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import accumulate, count
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from service.errors import ThrowsExhausted
 
@@ -203,8 +203,7 @@ class KeyChain:
         return keys
 
 
-@dataclass(frozen=True, slots=True)
-class Throw:
+class Throw(NamedTuple):
     """All dice of one roll, with the key that proves them. ``seat`` is null for the table's own."""
 
     number: int

@@ -6,12 +6,12 @@ everything else that is known of an entry derives from them.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, cast, get_args
+from hashlib import sha256
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import orjson
 
-from service.dice import tagged_hash
+from service.dice import PROTOCOL, enc, u32
 
 EntryType: TypeAlias = Literal[
     "created",
@@ -29,6 +29,7 @@ ENTRY_TYPES: Final = frozenset(get_args(EntryType))
 NO_HASH: Final = bytes(32)
 INTEGER_LIMIT: Final = 2**53 - 1
 DEPTH_LIMIT: Final = 64
+_ENTRY: Final = enc(f"{PROTOCOL}/entry".encode())
 _KEY: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -36,8 +37,7 @@ class NotCanonical(ValueError):
     """A value that no line may hold, or a line that is not its own re-rendering."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One accepted action or lifecycle step. ``at`` is integer milliseconds UTC, information only;
     ``prev`` is the hash of the entry before (32 zero bytes for ``seq`` 0)."""
 
@@ -125,7 +125,7 @@ def parse(line: bytes) -> Entry:
 
 def entry_hash(line: bytes) -> bytes:
     """What the next entry names as ``prev``, and a receipt signs as the head."""
-    return tagged_hash("entry", line)
+    return sha256(_ENTRY + u32(len(line)) + line).digest()
 
 
 def jsonl(lines: Iterable[bytes]) -> bytes:

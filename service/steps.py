@@ -8,8 +8,7 @@ Every step takes a game and gives the next one with the log lines that lead ther
 refused raises, and nothing has happened.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from service.clock import ABSENCES, late_action
 from service.dice import Cup, KeyChain, client_commit, context
@@ -44,8 +43,7 @@ from service.log import NO_HASH, Entry, EntryType
 from service.rules.base import Action, Event, Outcome, Resign, Ruleset
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """The next game and the log lines, at least one, that lead to it."""
 
     game: Game
@@ -259,8 +257,9 @@ def require_legal(game: Game, seat: int | None, action: Action) -> None:
         if seat is not None and ruleset.can_resign(game.state, seat):
             return
         raise IllegalAction("out_of_the_game", legal_actions=[])
-    if any(allowed.admits(seat, action) for allowed in legal):
-        return
+    for allowed in legal:
+        if allowed.admits(seat, action):
+            return
     mine = [allowed.to_json() for allowed in legal if allowed.seat == seat]
     if not mine and seat is not None:
         raise NotYourTurn(to_act=list(game.to_act()))

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256, sha512
 from itertools import accumulate, count
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 PROTOCOL = "fair-dice/1"
 SEED_MODES = ("operator", "practice", "open", "sealed")
@@ -469,8 +469,7 @@ class Failure:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Throw:
+class Throw(NamedTuple):
     """One throw as the log shows it, and whether its key gives the same faces."""
 
     seq: int
@@ -499,7 +498,8 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """The report as plain values, ready for `json.dumps`."""
         checks = [{"name": name, "result": result} for name, result in self.checks]
-        return {**asdict(self), "checks": checks}
+        thrown = [throw._asdict() for throw in self.thrown]
+        return {**asdict(self), "checks": checks, "thrown": thrown}
 
     def verdict(self) -> str:
         """One line that says it all."""
@@ -883,7 +883,7 @@ class _Log:
             checks=tuple(checks),
             failure=failure,
             notes=tuple(notes),
-            thrown=tuple(Throw(*shown) for shown in self.thrown),
+            thrown=tuple(map(Throw._make, self.thrown)),
         )
 
 

@@ -284,6 +284,9 @@ def fold_banked(state: S, event: Banked) -> S:
 
 
 def fold_busted(state: S, _: Event) -> S:
+    """The throw that was a bust has said so already, as a rule."""
+    if not state.turn_total and not state.must_roll:
+        return state
     return changed(state, turn_total=0, must_roll=False)
 
 
@@ -326,23 +329,15 @@ FOLDS: Final[Mapping[str, Fold]] = {
 class Course(Generic[S]):
     """The events of one action as they are decided, and the state that they have led to."""
 
-    __slots__ = ("_apply", "_folded", "_state", "events")
+    __slots__ = ("_apply", "events", "state")
 
     def __init__(self, apply: Callable[[S, Event], S], state: S) -> None:
         self._apply = apply
-        self._state = state
-        self._folded = 0
+        self.state = state
         self.events: list[Event] = []
 
     def add(self, *events: Event) -> None:
-        """These happen next."""
+        """These happen next, and the state follows."""
         self.events += events
-
-    @property
-    def state(self) -> S:
-        """The state after the events so far; folded only when a rule asks for it."""
-        if self._folded < len(self.events):
-            for event in self.events[self._folded :]:
-                self._state = self._apply(self._state, event)
-            self._folded = len(self.events)
-        return self._state
+        for event in events:
+            self.state = self._apply(self.state, event)
