@@ -59,7 +59,7 @@ class PipServer:
 
     CRASH = signal.SIGQUIT
 
-    def __init__(self) -> None:
+    def __init__(self, primary: "PipServer | None" = None) -> None:
         assert _PIP is not None
         assert _PIP.origin is not None
         self._dir = Path(tempfile.mkdtemp(prefix="cubilete-pg-"))
@@ -69,9 +69,41 @@ class PipServer:
             self._as = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
             self._bin = self._readable(self._bin)
             os.chown(self._dir, _NOBODY, _NOBODY)
-        self.url = f"postgresql://postgres@/postgres?host={self._dir}"
-        self._run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username=postgres")
+        self.url = self.url_in(self._dir)
+        if primary is None:
+            made = ("--auth=trust", "--encoding=UTF8", "--locale=C", "--username=postgres")
+            self._run("initdb", *made)
+        else:
+            self._follow(primary)
         self.start()
+
+    @staticmethod
+    def url_in(directory: Path) -> str:
+        """The address of a server whose socket lies in a directory."""
+        return f"postgresql://postgres@/postgres?host={directory}"
+
+    @property
+    def directory(self) -> Path:
+        """Where its socket lies."""
+        return self._dir
+
+    def _follow(self, primary: "PipServer") -> None:
+        """Becomes the standby that the primary waits for before it calls anything committed."""
+        named = f"host={primary.directory} user=postgres application_name=standby"
+        self._run("pg_basebackup", "--write-recovery-conf", "--dbname", named)
+        primary.set("synchronous_standby_names", "standby")
+
+    def set(self, name: str, value: str) -> None:
+        """Changes a setting of the running server."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            command = sql.SQL("ALTER SYSTEM SET {} = {}")
+            connection.execute(command.format(sql.Identifier(name), sql.Literal(value)))
+            connection.execute("SELECT pg_reload_conf()")
+
+    def promote(self) -> None:
+        """A standby takes over."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("SELECT pg_promote()")
 
     def _readable(self, bin_dir: Path) -> Path:
         """The programs where anybody may run them, copied if they lie in a private directory."""

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, event
 
 from service.errors import Unavailable
 from service.log import parse
-from service.store import Answer, HostedGame, Store, committer, engine
+from service.store import Answer, HostedGame, Store, committer, engine, upgrade
 from tests.hosted import (
     AT,
     anybody,
@@ -26,7 +26,7 @@ from tests.hosted import (
     seqs,
     stored,
 )
-from tests.postgres import PipServer
+from tests.postgres import POSTGRESQL, PipServer
 
 BUSY_S = 0.8
 OTHERS = (
@@ -304,6 +304,54 @@ def test_a_store_survives_a_crash_of_the_server(pip_url, pip_server: PipServer):
             assert set(acked) <= set(lines)
 
     run(story())
+
+
+@pytest.mark.skipif("pip" not in POSTGRESQL, reason="no PostgreSQL from pip on this platform")
+def test_a_standby_that_takes_over_has_all_that_was_acknowledged(tmp_path):
+    """Two servers; the store reaches whichever the directory of the socket stands for."""
+    current = tmp_path / "current"
+
+    def stands_for(server: PipServer) -> None:
+        fresh = tmp_path / "fresh"
+        fresh.symlink_to(server.directory)
+        fresh.replace(current)
+
+    async def story(primary: PipServer, standby: PipServer) -> None:
+        stands_for(primary)
+        url = PipServer.url_in(current)
+        upgrade(url)
+        async with opened(url) as store:
+            made = await created(store)
+            acked: list[bytes] = []
+
+            async def play(over: asyncio.Event) -> None:
+                while not over.is_set():
+                    try:
+                        acked.append((await roll(store, made)).body)
+                    except Unavailable:
+                        await asyncio.sleep(0.01)
+
+            over = asyncio.Event()
+            playing = [asyncio.ensure_future(play(over)) for _ in range(4)]
+            acked += [(await roll(store, made)).body for _ in range(30)]
+            await asyncio.to_thread(primary.stop, PipServer.CRASH)
+            await asyncio.to_thread(standby.promote)
+            stands_for(standby)
+            for _ in range(10):
+                acked.append((await roll(store, made)).body)
+            over.set()
+            await asyncio.gather(*playing)
+            lines = await store.lines(made.id)
+            assert [parse(line).seq for line in lines] == list(range(len(lines)))
+            assert set(acked) <= set(lines)
+
+    primary = PipServer()
+    standby = PipServer(primary)
+    try:
+        run(story(primary, standby))
+    finally:
+        standby.remove()
+        primary.remove()
 
 
 def test_a_primary_that_takes_no_writes_any_more_is_left(postgresql_url):
