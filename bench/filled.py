@@ -115,6 +115,8 @@ class Filling:
         if not is_sqlite(self._engine):
             alone = self._engine.execution_options(isolation_level="AUTOCOMMIT")
             with alone.connect() as connection:
+                # No request waits for it, however long it takes.
+                connection.exec_driver_sql("SET statement_timeout = 0")
                 connection.exec_driver_sql("VACUUM ANALYZE")
         self._engine.dispose()
 
