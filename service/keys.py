@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from nacl.bindings import crypto_sign, crypto_sign_BYTES, crypto_sign_seed_keypair
 
 from service.dice import PROTOCOL, enc, u32
 from service.errors import BadSetting
@@ -91,17 +91,23 @@ class Receipt:
 
 
 class SigningKeys:
-    """Signs heads with the newest key and knows the public part of those that signed before."""
+    """Signs heads with the newest key and knows the public part of those that signed before.
+
+    Every action is signed: libsodium takes little more than half the time that OpenSSL does, for
+    the same bytes, and lets other threads go on meanwhile.
+    """
 
     def __init__(self, newest: bytes, retired: Sequence[bytes] = ()) -> None:
-        self._private = Ed25519PrivateKey.from_private_bytes(newest)
-        self.public = (self._private.public_key().public_bytes_raw(), *retired)
+        public, self._secret = crypto_sign_seed_keypair(newest)
+        self.public = (public, *retired)
         self._key_id = key_id(self.public[0])
 
     def sign(self, game: str, seq: int, head: bytes) -> Receipt:
         """The receipt for the entry ``seq``, whose hash is ``head``."""
         message = enc(f"{PROTOCOL}/head".encode(), game.encode(), u32(seq), head)
-        return Receipt(game, seq, head, self._key_id, self._private.sign(message))
+        return Receipt(
+            game, seq, head, self._key_id, crypto_sign(message, self._secret)[:crypto_sign_BYTES]
+        )
 
 
 def key_id(public: bytes) -> str:

@@ -6,10 +6,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service import keys
+from service.dice import enc, u32
 from service.errors import BadSetting
-from service.keys import ServerKey, open_server_key, open_signing_keys, rotate_signing_key
+from service.keys import (
+    ServerKey,
+    SigningKeys,
+    open_server_key,
+    open_signing_keys,
+    rotate_signing_key,
+)
 from tests.test_dice import VECTORS
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +35,21 @@ def open_file(name: str, data_dir: Path, entropy: keys.Entropy = os.urandom) -> 
 
 
 each_file = pytest.mark.parametrize("name", FILES)
+
+
+# --- signing ------------------------------------------------------------------------------------
+
+a_hash = st.binary(min_size=32, max_size=32)
+
+
+@given(
+    a_hash, st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True), st.integers(0, 2**32 - 1), a_hash
+)
+def test_two_libraries_sign_a_head_alike(secret, game, seq, head):
+    signing, other = SigningKeys(secret), Ed25519PrivateKey.from_private_bytes(secret)
+    message = enc(b"fair-dice/1/head", game.encode(), u32(seq), head)
+    assert signing.sign(game, seq, head).signature == other.sign(message)
+    assert signing.public == (other.public_key().public_bytes_raw(),)
 
 
 # --- the server key -----------------------------------------------------------------------------
