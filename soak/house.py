@@ -1,8 +1,9 @@
 """One process of the server inside of this one: the real croupier, store and head file over a real
 SQLite file, and faults at the places where a process, a disk or a connection fails.
 
-A death ends the committer's thread where it stands: what was not committed is rolled back, nobody
-is answered, and the house that is opened next knows only what lies in its directory.
+A death ends the committer's thread, or its follower's, where it stands: what was not committed is
+rolled back, nobody is answered, and the house that is opened next knows only what lies in its
+directory.
 """
 
 import asyncio
@@ -193,8 +194,11 @@ class House:
 
     def bury(self) -> None:
         """After a death: nothing is left but the files."""
-        self.store._committer._thread.join()
-        self.store._committer._disconnect()
+        committer = self.store._committer
+        committer._queue.put(None)  # one of its two threads is left
+        committer._thread.join()
+        committer._follower.close()
+        committer._disconnect()
         self.store._engine.dispose()
         self.store._lock.release()
         self.heads.close()

@@ -55,7 +55,8 @@ BUGS: Final[tuple[Bug, ...]] = (
             ),
             (
                 "sent = batch\n",
-                "sent = batch\n                    _deliver(self._early, batch.results)\n",
+                "sent = batch\n                    self._follower.follow_here("
+                "Settled(self._early, batch.results, (), 0.0))\n",
             ),
         ),
         "tests/test_simulator.py::test_a_seed_is_a_schedule",

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.errors import StaleVersion, Unavailable
 from service.log import parse
-from service.store import Answer, Retry, Store, tables
+from service.store import Answer, HostedGame, Retry, Store, tables
+from service.store.follower import Follower, Settled
 from tests.hosted import (
     AT,
     anybody,
@@ -30,6 +31,8 @@ from tests.hosted import (
     table,
 )
 from tests.wire import Cut, Wire
+
+_PATIENCE_S = 20
 
 
 @pytest.fixture
@@ -286,3 +289,53 @@ def test_a_transaction_is_whole(database_url):
             assert not first.replayed
 
     run(story())
+
+
+# --- what follows a commit ------------------------------------------------------------------------
+
+
+def test_the_next_transaction_goes_on_while_what_follows_the_last_one_waits(database_url):
+    async def story():
+        told, go_on = threading.Event(), threading.Event()
+
+        def committed(_: Sequence[HostedGame]) -> None:
+            told.set()
+            go_on.wait(_PATIENCE_S)
+
+        async with opened(database_url, committed=committed) as store:
+            first, second = table(), table()
+            async with one_batch(store):
+                answers = [asked(store, first, first.create), asked(store, first, first.roll())]
+            assert await asyncio.to_thread(told.wait, _PATIENCE_S)
+            answers.append(asked(store, second, second.create))
+            async with asyncio.timeout(_PATIENCE_S):
+                while not await store.revisions([second.id]):  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+            assert not any(answer.done() for answer in answers)
+            go_on.set()
+            assert [answer.status for answer in await asyncio.gather(*answers)] == [201, 200, 201]
+
+    run(story())
+
+
+def test_where_what_follows_is_stuck_the_committer_waits():
+    go_on = threading.Event()
+    told: list[HostedGame] = []
+
+    def committed(moved: Sequence[HostedGame]) -> None:
+        assert go_on.wait(_PATIENCE_S)
+        told.extend(moved)
+
+    moved = [table().start.hosted for _ in range(3)]
+    follower = Follower(committed)
+    first, second, third = (Settled((), (), (one,), 0.0) for one in moved)
+    follower.follow(first)
+    follower.follow(second)
+    waiting = threading.Thread(target=follower.follow, args=(third,))
+    waiting.start()
+    waiting.join(0.1)
+    assert waiting.is_alive()
+    go_on.set()
+    waiting.join()
+    follower.close()
+    assert told == moved

@@ -1,5 +1,5 @@
-"""The committer: takes all changes that wait at one moment, writes them in one durable
-transaction, and answers each only after the commit.
+"""The committer: takes all changes that wait at one moment and writes them in one durable
+transaction; the follower answers each, only after the commit.
 
 It runs in a thread of its own, so that neither a slow disk nor a client that goes away touches it:
 a change once accepted is carried out, whoever still listens.
@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
@@ -23,6 +23,7 @@ from service.store.batch import Batch, Moved, Result
 from service.store.cache import GameCache
 from service.store.change import Answer, Committed, HostedGame, Job, Measure
 from service.store.engine import BUSY_TIMEOUT_S, is_sqlite, why, writing
+from service.store.follower import Follower, Settled, Waiting
 from service.store.statements import statements
 
 _BATCH_LIMIT: Final = 256
@@ -30,8 +31,6 @@ _ATTEMPTS: Final = 5
 _PATIENCE_S: Final = 2 * BUSY_TIMEOUT_S
 _QUIET: Final = 64  # batches
 _log = logging.getLogger(__name__)
-
-Waiting: TypeAlias = tuple[Job, asyncio.Future[Answer]]
 
 
 class Committer:
@@ -47,8 +46,9 @@ class Committer:
     ) -> None:
         self._engine = writing(engine)
         self._cache = cache
-        self._committed = committed
         self._measure = measure
+        self._follower = Follower(committed, measure)
+        self._moved: list[HostedGame] = []
         self._statements = statements(engine.dialect)
         self._alone = is_sqlite(engine)
         self._connection: Connection | None = None
@@ -99,10 +99,14 @@ class Committer:
                 more, going = self._waiting(None) if going else ([], False)
                 batch = [*batch, *more]
                 results = [Unavailable(str(down)) for _ in batch]
-            if self._measure is not None:
-                self._measure.committed(len(batch), time.perf_counter() - began)
-            _deliver(batch, results)
+            moved, self._moved = self._moved, []
+            settled = Settled(batch, results, moved, began)
+            if len(batch) == 1 and self._queue.empty():
+                self._follower.follow_here(settled)
+            else:
+                self._follower.follow(settled)
         self._disconnect()
+        self._follower.close()
 
     def _waiting(self, limit: int | None) -> tuple[list[Waiting], bool]:
         """The changes that wait now, and whether there will be more; with a limit at least one."""
@@ -219,16 +223,8 @@ class Committer:
 
     def _done(self, batch: Batch) -> list[Result]:
         self._cache.put(batch.games())
-        self._tell(batch.changed())
+        self._moved += batch.changed()
         return batch.results
-
-    def _tell(self, changed: Sequence[HostedGame]) -> None:
-        """What follows a commit can't undo it: a failure there is logged, and the answers go."""
-        try:
-            if changed:
-                self._committed(changed)
-        except Exception:
-            _log.exception("what follows a commit has failed")
 
 
 # --- what a failure means -----------------------------------------------------------------------
@@ -259,27 +255,3 @@ def _told(error: Exception) -> Exception:
 
 def _name(error: Exception) -> str:
     return why(error) if isinstance(error, SQLAlchemyError) else type(error).__name__
-
-
-# --- answers ------------------------------------------------------------------------------------
-
-
-def _deliver(batch: Sequence[Waiting], results: Sequence[Result]) -> None:
-    loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Answer], Result]]] = {}
-    for (_, future), result in zip(batch, results, strict=True):
-        loops.setdefault(future.get_loop(), []).append((future, result))
-    for loop, answered in loops.items():
-        with contextlib.suppress(RuntimeError):  # a loop that has closed listens no more
-            loop.call_soon_threadsafe(_answer, answered)
-
-
-def _answer(answered: Sequence[tuple[asyncio.Future[Answer], Result]]) -> None:
-    for future, result in answered:
-        if future.done():
-            continue  # the client went away; the change stands
-        if isinstance(result, StopIteration):  # which no future takes
-            future.set_exception(RuntimeError("a change stopped an iteration"))
-        elif isinstance(result, Exception):
-            future.set_exception(result)
-        else:
-            future.set_result(result)
