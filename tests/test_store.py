@@ -3,14 +3,17 @@
 import asyncio
 import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from service.errors import CubileteError, KeyReused, NotYourSeat, StaleVersion, Unavailable
 from service.log import parse
 from service.replay import audit, replay
 from service.store import (
+    DAY_MS,
     Answer,
     Change,
     GameFilter,
@@ -422,3 +425,23 @@ def test_a_snapshot_holds_neither_name_nor_salt(database_url):
 def test_every_column_that_moves_is_written():
     hosted = table().start.hosted
     assert set(records.moved_row(hosted)) == set(statements.MOVED)
+
+
+def test_an_action_sets_no_column_that_stays_as_it_is_where_that_costs_an_index(tmp_path: Path):
+    updates: list[str] = []
+
+    def note(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("UPDATE game"):
+            updates.append(statement)
+
+    async def story() -> None:
+        async with opened(f"sqlite:///{tmp_path / 'a.db'}") as store:
+            made = await created(store)
+            event.listen(store._engine, "before_cursor_execute", note)
+            await roll(store, made)
+            await roll(store, made, at=AT + DAY_MS)
+
+    run(story())
+    plain, later = updates
+    assert ["status" in plain, "active_on" in plain, "snapshot" in plain] == [False, False, True]
+    assert all(f"{name}=" in later for name in statements.MOVED)

@@ -50,7 +50,7 @@ class Batch:
         self._assumed: set[str] = set()
         self.stale = False
         self._games: dict[str, HostedGame] = {}
-        self._stored: dict[str, int] = {}
+        self._stored: dict[str, HostedGame] = {}
         self._kept: dict[bytes, tuple[bytes, Answer]] = {}
         self._lines: dict[str, tuple[bytes, ...]] = {}
         self._reseated: set[str] = set()
@@ -62,7 +62,7 @@ class Batch:
         """Reads, lets every job decide in its turn, and writes everything; the caller commits."""
         self.begun = True
         self._read_games(connection)
-        self._stored = {game_id: hosted.revision for game_id, hosted in self._games.items()}
+        self._stored = dict(self._games)
         self._read_answers(connection)
         self.results = [self._take(job) for job in self._jobs]
         self._require_unmoved(connection)
@@ -167,16 +167,19 @@ class Batch:
         """Compare and set: what was read must still stand."""
         if not moved:
             return
-        rows = [
-            {
-                **records.moved_row(hosted),
-                "at_id": hosted.game.id,
-                "at_revision": self._stored[hosted.game.id],
-            }
-            for hosted in moved
-        ]
+        rows = [self._moved_row(hosted) for hosted in moved]
         if self._statements.move(connection, rows) != len(rows):
             raise Moved
+
+    def _moved_row(self, hosted: HostedGame) -> dict[str, Any]:
+        """Without what is as it was, where the database would write its indexes anew for it."""
+        stored = self._stored[hosted.game.id]
+        row = records.advanced_row(hosted)
+        row |= {"at_id": hosted.game.id, "at_revision": stored.revision}
+        searched = records.searched_row(hosted)
+        if not self._statements.partial or searched != records.searched_row(stored):
+            row |= searched
+        return row
 
     def _write_holders(self, connection: Connection) -> None:
         reseated = sorted(self._reseated)
@@ -206,12 +209,17 @@ class Batch:
         for game_id, lines in self._lines.items():
             if lines:
                 return self._stored_line(connection, game_id) == lines[-1]
-        if all(revisions.get(game_id, 0) <= self._stored.get(game_id, 0) for game_id in moved):
+        if all(revisions.get(game_id, 0) <= self._revision(game_id) for game_id in moved):
             return False
         now = read_games(connection, sorted(self._reseated))
         if now and all(now[one].holders == self._games[one].holders for one in now):
             return True
         return None
+
+    def _revision(self, game_id: str) -> int:
+        """As it was before the batch; 0 for a game that is new."""
+        stored = self._stored.get(game_id)
+        return 0 if stored is None else stored.revision
 
     def _stored_answer(self, connection: Connection, scope: bytes) -> bytes | None:
         answer = tables.answer

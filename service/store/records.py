@@ -46,17 +46,28 @@ def salt_row(hosted: HostedGame) -> dict[str, Any]:
 
 def moved_row(hosted: HostedGame) -> dict[str, Any]:
     """The columns of table ``game`` that a change may change."""
-    game = hosted.game
+    return {**advanced_row(hosted), **searched_row(hosted)}
+
+
+def advanced_row(hosted: HostedGame) -> dict[str, Any]:
+    """Those of them that every change changes."""
     return {
         "revision": hosted.revision,
-        "version": game.version,
+        "version": hosted.game.version,
+        "snapshot": _json(games.dump(hosted.game)),
+    }
+
+
+def searched_row(hosted: HostedGame) -> dict[str, Any]:
+    """Those of them by which games are searched for, and that most changes leave as they are."""
+    game = hosted.game
+    return {
         "status": game.status,
         "open_seats": _open_seats(hosted),
         "deadline": hosted.deadline,
         "active_on": game.at // DAY_MS,
         "audit": hosted.audit,
         "next_game": hosted.series.next_game,
-        "snapshot": _json(games.dump(game)),
     }
 
 

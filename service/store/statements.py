@@ -1,6 +1,7 @@
 """The statements of every action, built once for a driver: nothing is compiled for a row.
 
-SQLite runs a statement for each row, which costs it nothing. PostgreSQL takes all rows of a
+SQLite runs a statement for each row, which costs it nothing, but writes an index anew whenever one
+of its columns is set, to whatever: it is told of those that change. PostgreSQL takes all rows of a
 statement in one round trip, as arrays.
 """
 
@@ -8,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from sqlalchemy import (
     ARRAY,
@@ -47,7 +48,10 @@ MOVED: Final = (
 
 
 class Statements(ABC):
-    """Writing many rows in one statement each; a row is a mapping by column."""
+    """Writing many rows in one statement each; a row is a mapping by column. ``partial`` says that
+    a row which moves may leave out columns that stay as they are."""
+
+    partial: ClassVar[bool] = False
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -68,15 +72,11 @@ def statements(dialect: Dialect) -> Statements:
 
 
 class _RowByRow(Statements):
+    partial = True
+
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
-        moving = (
-            update(tables.game)
-            .values({name: bindparam(name) for name in MOVED})
-            .where(tables.game.c.id == bindparam("at_id"))
-            .where(tables.game.c.revision == bindparam("at_revision"))
-        )
-        self._move = self._compiled(moving)
+        self._move = cache(lambda names: self._compiled(_moving_one(names)))
         self._add = cache(lambda table: self._compiled(insert(table)))
 
     def _compiled(self, statement: Any) -> tuple[str, Callable[[Row], tuple[Any, ...]]]:
@@ -90,8 +90,23 @@ class _RowByRow(Statements):
             connection.exec_driver_sql(text, [pick(row) for row in rows])
 
     def move(self, connection: Connection, rows: Sequence[Row]) -> int:
-        text, pick = self._move
-        return connection.exec_driver_sql(text, [pick(row) for row in rows]).rowcount
+        alike: dict[tuple[str, ...], list[Row]] = {}
+        for row in rows:
+            alike.setdefault(tuple(row), []).append(row)
+        moved = 0
+        for names, some in alike.items():
+            text, pick = self._move(names)
+            moved += connection.exec_driver_sql(text, [pick(row) for row in some]).rowcount
+        return moved
+
+
+def _moving_one(names: Sequence[str]) -> Update:
+    game = tables.game
+    return (
+        update(game)
+        .values({name: bindparam(name) for name in names if name in MOVED})
+        .where(game.c.id == bindparam("at_id"), game.c.revision == bindparam("at_revision"))
+    )
 
 
 class _AsArrays(Statements):
