@@ -101,7 +101,7 @@ class Committer:
                 results = [Unavailable(str(down)) for _ in batch]
             moved, self._moved = self._moved, []
             settled = Settled(batch, results, moved, began)
-            if len(batch) == 1 and self._queue.empty():
+            if len(batch) == 1 and self._follower.idle and self._queue.empty():
                 self._follower.follow_here(settled)
             else:
                 self._follower.follow(settled)

@@ -44,16 +44,23 @@ class Follower:
         self._settled: queue.SimpleQueue[Settled | None] = queue.SimpleQueue()
         # Where what follows is stuck the committer waits as well, and more changes are refused.
         self._room = threading.Semaphore(_AT_ONCE)
+        self._taken = self._followed = 0
         self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
         self._thread.start()
+
+    @property
+    def idle(self) -> bool:
+        """Whether all that was taken over has been followed; asked by whoever hands it over."""
+        return self._taken == self._followed
 
     def follow(self, settled: Settled) -> None:
         """Takes a batch over; waits while there are others to be followed first."""
         self._room.acquire()
+        self._taken += 1
         self._settled.put(settled)
 
     def follow_here(self, settled: Settled) -> None:
-        """The same in the caller's thread, for whom nothing else waits: no thread has to wake."""
+        """The same in the caller's thread, while the follower is idle: no thread has to wake."""
         self._tell(settled.moved)
         if self._measure is not None:
             took_s = time.perf_counter() - settled.began
@@ -68,6 +75,7 @@ class Follower:
     def _run(self) -> None:
         while (settled := self._settled.get()) is not None:
             self.follow_here(settled)
+            self._followed += 1
             self._room.release()
 
     def _tell(self, moved: Sequence[HostedGame]) -> None:
