@@ -9,10 +9,11 @@ import pytest
 
 from service.api import views
 from service.dice import client_commit
-from service.errors import GameOver, NotYourTurn, TurnExpired
+from service.errors import GameOver, NotYourTurn, TurnExpired, Unavailable
 from service.heads import Head
 from service.replay import audit
 from service.requests import Caller, Joining, NewGame
+from service.store import Retry
 from tests.hosted import AT, run, stored
 from tests.postgres import DATABASES, POSTGRESQL, migrated_url
 from tests.timed import TURN_S, House, house
@@ -203,6 +204,33 @@ def test_after_the_clock_the_bots_play_on_and_are_never_late(url, tmp_path):
             lines = await one.store.lines(game.id)
             assert b'"seat":1,"throws"' in b"".join(lines)
             assert audit(lines) == (await game.stored()).game
+
+    run(story())
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_who_comes_while_bots_are_still_behind_is_told_to_come_again(url, tmp_path, monkeypatch):
+    """Nothing else is done before what is due, and that may be more than one transaction holds."""
+
+    async def story():
+        async with house(url, tmp_path) as one:
+            monkeypatch.setattr("service.hosting.BOT_ACTIONS_MOST", 0)
+            game = await one.create(names=(None, "Ana"), bots=("hold_20", None))
+            before, token = (await game.stored()).game, game.token(1)
+            asked = Caller(token, Retry(bytes(32), bytes(32)))
+            one.now += MS
+            with pytest.raises(Unavailable) as told:
+                await one.croupier.rotate(game.id, 1, asked, views.renewed)
+            assert told.value.retry_after_s == 1
+            with pytest.raises(TurnExpired):
+                await game.act(1, "roll")
+            assert (await game.stored()).game == before
+            monkeypatch.undo()
+            answer = await one.croupier.rotate(game.id, 1, asked, views.renewed)
+            assert not answer.replayed, "what was refused has used no key up"
+            assert (await game.stored()).game.version > before.version
+            assert await game.late() == []
+            await one.croupier.close()
 
     run(story())
 

@@ -15,9 +15,11 @@ import pytest
 from service.api import views
 from service.api.house import open_house
 from service.api.metrics import Metrics
-from service.errors import Refusal, Unavailable
+from service.dice import KeyChain
+from service.errors import GameNotOver, HostOnly, InvalidInput, Refusal, Unavailable
 from service.examiner import UPLOADS
 from service.requests import Caller, Joining, NewGame
+from service.rules.base import Resign
 from service.settings import Settings
 from service.slots import Slots
 from service.store import HostedGame
@@ -242,6 +244,37 @@ def test_who_joins_has_a_key_chain_made_only_by_taking_the_last_seat(cold):
             await croupier.join(game, Joining("Eva"), Caller(), views.seated)
             assert croupier._chains.get(game) is not None
             assert (await croupier.read(game)).game.status == "playing"
+
+    run(story())
+
+
+def test_no_rematch_has_a_key_chain_made_before_it_may_be(cold, monkeypatch):
+    """Who may have none, and whoever asks while the game goes on, costs no chain."""
+    made = []
+    monkeypatch.setattr("service.croupier.KeyChain", lambda *of: made.append(of) or KeyChain(*of))
+
+    async def story():
+        async with cold() as croupier:
+            played, waits = [
+                json.loads((await croupier.create(new_pig(names), Caller(), views.created)).body)
+                for names in (("Ana", "Ben"), ("Ana", None))
+            ]
+            game, host = played["game"]["id"], Caller(played["tokens"]["host"])
+            seat = Caller(played["tokens"]["seats"][0]["token"])
+            waiting = waits["game"]["id"], None, Caller(waits["tokens"]["host"]), views.rematched
+            made.clear()
+            with pytest.raises(GameNotOver):
+                await croupier.rematch(*waiting)
+            with pytest.raises(GameNotOver):
+                await croupier.rematch(game, None, host, views.rematched)
+            await croupier.act(game, None, Resign(kind="resign"), seat, views.changed)
+            with pytest.raises(HostOnly):
+                await croupier.rematch(game, None, seat, views.rematched)
+            with pytest.raises(InvalidInput):
+                await croupier.rematch(game, {"target": 0}, host, views.rematched)
+            assert made == []
+            await croupier.rematch(game, None, host, views.rematched)
+            assert len(made) == 1
 
     run(story())
 
