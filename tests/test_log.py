@@ -102,5 +102,25 @@ def test_what_is_no_entry_is_refused(line: bytes) -> None:
         parse(line)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("v", 2),
+        ("v", True),
+        ("v", "1"),
+        ("type", "dealt"),
+        ("type", None),
+        ("prev", "00zz"),
+        ("prev", 7),
+        ("note", "an eighth field"),
+    ],
+)
+def test_one_field_that_is_wrong_is_enough(field: str, value: Any) -> None:
+    right = Entry("g-1", 7, bytes(32), 1_767_225_600_123, "acted", {}).line()
+    assert parse(right).seq == 7
+    with pytest.raises(NotCanonical):
+        parse(canonical({**json.loads(right), field: value}))
+
+
 def test_a_file_has_one_newline_after_every_line() -> None:
     assert jsonl([b"a", b"b"]) == b"a\nb\n"

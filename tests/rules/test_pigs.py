@@ -119,6 +119,19 @@ def test_the_last_seat_of_the_round_wins_at_once() -> None:
     assert game.view["last_round"] is False
 
 
+@pytest.mark.parametrize("last", [[(1, 4)], [(2, 3), "hold"]], ids=["bust", "banked"])
+def test_nothing_is_left_of_a_turn_that_ends_the_game(last: list[Any]) -> None:
+    game = with_total(table(), 106)
+    hold(game)
+    for step in last:
+        if step == "hold":
+            hold(game)
+        else:
+            roll(game, step)
+    assert game.outcome is not None
+    assert (game.view["turn_total"], game.view["must_roll"]) == (0, False)
+
+
 def test_a_tie_after_the_last_round_is_played_off_by_those_tied_alone() -> None:
     game = with_scores(table(seats=3), 95, 100, 70)
     bank(game, (5, 6))
@@ -612,6 +625,13 @@ def test_without_throws_a_playoff_is_shared_by_those_still_in_it() -> None:
     game = tied_game()
     roll(game, (1, 1))
     assert BIG_PIG.exhausted(game.state) == won("throws_exhausted", [2], [70, 0, 106])
+
+
+def test_the_tally_counts_games_won_by_every_seat() -> None:
+    options = BIG_PIG.parse_options({}, 4)
+    shared = won("throws_exhausted", [0, 2], [50, 20, 50, 7])
+    assert BIG_PIG.tally(options, shared) == (1, 0, 1, 0)
+    assert BIG_PIG.tally_key(options) == "won"
 
 
 def test_legal_actions_list_roll_before_hold() -> None:
