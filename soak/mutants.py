@@ -167,7 +167,7 @@ def _short(text: str) -> str:
 def _changeable(node: ast.AST) -> Iterator[ast.AST]:
     """The parts of a module that do something: no annotations, decorators or declarations."""
     match node:
-        case ast.Call(func=ast.Name(id=name)) if name in _DECLARING:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _DECLARING:
             return
     yield node
     for name, value in ast.iter_fields(node):

@@ -325,6 +325,190 @@ BUGS: Final[tuple[Bug, ...]] = (
         "state.chips[self.seat] + self.stake + 2 * self.won",
         "test_contract.py::test_games_keep_the_contract_and_end",
     ),
+    # -- live tables -----------------------------------------------------------------------------
+    _bug(
+        "who resumes misses an entry",
+        "api/live",
+        "after if after is not None and after <= feed.version else None",
+        "after + 1 if after is not None and after < feed.version else None",
+        "test_streams.py::test_a_stream_resumes_after_the_last_event_without_gap_or_double",
+    ),
+    _bug(
+        "who resumes is told an entry twice",
+        "api/stream",
+        "return [int(part) if part",
+        "return [max(0, int(part) - 1) if part",
+        "test_streams.py::test_a_stream_resumes_after_the_last_event_without_gap_or_double",
+    ),
+    _bug(
+        "the seqs of several games in another order",
+        "api/live",
+        "str(place.after) for place in self._places)",
+        "str(place.after) for place in self._places[::-1])",
+        "test_streams.py::test_several_games_are_told_on_one_connection",
+    ),
+    _bug(
+        "a slow reader hears on with a gap",
+        "api/feed",
+        "            return None\n        return [self",
+        "            missing = len(self._lines)\n        return [self",
+        "test_feed.py"
+        "::test_a_reader_who_stops_reading_is_cut_with_resync_and_misses_nothing_afterwards",
+    ),
+    _bug(
+        "a feed keeps every line of its game",
+        "api/feed",
+        "while len(self._lines) > _KEPT_LINES or self._size > _KEPT_BYTES:",
+        "while False:",
+        "test_feed.py"
+        "::test_a_reader_who_stops_reading_is_cut_with_resync_and_misses_nothing_afterwards",
+    ),
+    _bug(
+        "every listener reads the log for himself",
+        "api/feed",
+        "missing > len(self._lines)",
+        "missing",
+        "test_feed.py::test_two_hundred_listeners_cost_one_read_an_entry",
+    ),
+    _bug(
+        "an end that is not told",
+        "api/live",
+        'yield self._last(place, "end", status',
+        'self._last(place, "end", status',
+        "test_streams.py::test_a_stream_ends_when_the_game_is_finished",
+    ),
+    _bug(
+        "an end that is not told where a game freezes",
+        "api/feed",
+        'self.lost = "frozen"\n        except Exception',
+        "pass\n        except Exception",
+        "test_feed.py::test_a_game_that_freezes_while_it_is_followed_ends_its_streams",
+    ),
+    _bug(
+        "a browser comes back to a game that has ended",
+        "api/live",
+        "_ENDED_RETRY_MS if over else None",
+        "None",
+        "test_streams.py::test_a_stream_ends_when_the_game_is_finished",
+    ),
+    _bug(
+        "a token that was replaced hears on",
+        "api/live",
+        "return before is None or now is not None",
+        "return True",
+        "test_streams.py::test_a_replaced_token_cuts_its_stream_and_no_other",
+    ),
+    _bug(
+        "who closes is not told",
+        "api/live",
+        'yield self._form.event("server_closing"',
+        'self._form.event("server_closing"',
+        "test_draining.py::test_streams_are_told_that_the_server_closes_and_when_to_come_back",
+    ),
+    _bug(
+        "one stream more than may be open",
+        "api/live",
+        "len(self._open) >= self._limit",
+        "len(self._open) > self._limit",
+        "test_streams.py::test_streams_beyond_the_limit_are_told_to_come_back",
+    ),
+    _bug(
+        "a listener who has gone is still counted",
+        "api/live",
+        "        self._live.leave(self)\n",
+        "",
+        "test_feed.py::test_a_listener_who_goes_leaves_nothing",
+    ),
+    _bug(
+        "a long poll that sleeps through the change",
+        "api/live",
+        "leave = self.bell.watch(hosted.game.id, woken.set)",
+        "leave = self.bell.watch(hosted.game.id, len)",
+        "test_long_polls.py::test_a_long_poll_is_answered_as_soon_as_the_game_changes",
+    ),
+    _bug(
+        "a change that rings for nobody elsewhere, and no poll",
+        "bell",
+        "if known.get(one) != revision)",
+        "if False)",
+        "test_bell.py::test_entries_are_heard_at_another_process_without_any_notices",
+    ),
+    _bug(
+        "who has left is present for ever",
+        "api/live",
+        "place.seats or ())\n        self._places.clear()",
+        "())\n        self._places.clear()",
+        "test_feed.py"
+        "::test_presence_lasts_until_the_last_stream_of_a_seat_is_gone_and_a_while_longer",
+    ),
+    _bug(
+        "a page that is loaded anew has left",
+        "presence",
+        "loop.call_later(_GRACE_S, self._count",
+        "loop.call_later(0, self._count",
+        "test_feed.py"
+        "::test_presence_lasts_until_the_last_stream_of_a_seat_is_gone_and_a_while_longer",
+    ),
+    _bug(
+        "who comes while the others are told is never told",
+        "presence",
+        "            await peers.tell(self._here)\n",
+        "            await peers.tell(self._here)\n            self._untold = False\n",
+        "test_presence.py::test_who_comes_while_the_others_are_told_is_told_as_well",
+    ),
+    _bug(
+        "a presence that is told once and then forgotten",
+        "presence",
+        "not await peers.go_on():\n            self._untold = True",
+        "await peers.go_on() is None:\n            self._untold = True",
+        "test_presence.py::test_what_the_others_have_forgotten_is_told_again",
+    ),
+    _bug(
+        "a lease of presence that never ends",
+        "store/peers",
+        "AND until > extract(epoch FROM clock_timestamp()) * 1000\n",
+        "AND until > 0\n",
+        "test_bell.py::test_a_process_that_dies_leaves_nobody_present",
+    ),
+    # -- clocks ----------------------------------------------------------------------------------
+    _bug(
+        "an action after its deadline is taken",
+        "croupier",
+        'if acts and overdue.status == "playing":',
+        "if False:",
+        "test_deadlines.py::test_an_action_after_its_deadline_is_told_so_and_the_table_has_acted",
+    ),
+    _bug(
+        "a change goes before what is due",
+        "croupier",
+        "not whatever_is_due and found.due(at)",
+        "acts and found.due(at)",
+        "test_deadlines.py::test_who_comes_while_bots_are_still_behind_is_told_to_come_again",
+    ),
+    _bug(
+        "a deadline counts a moment too early",
+        "store/change",
+        "deadline <= at and",
+        "deadline <= at + 1 and",
+        "test_deadlines.py::test_an_action_a_moment_before_its_deadline_is_in_time",
+    ),
+    _bug(
+        "a key chain is made for a rematch that may not be",
+        "croupier",
+        "steps.require_over(before.game)",
+        "None",
+        "test_slots.py::test_no_rematch_has_a_key_chain_made_before_it_may_be",
+    ),
+    _bug(
+        "an old game is deleted before its record is on disk",
+        "sweeper",
+        "        await asyncio.to_thread(export.write, path, record)\n"
+        "        return await self._store.remove(hosted)\n",
+        "        removed = await self._store.remove(hosted)\n"
+        "        await asyncio.to_thread(export.write, path, record)\n"
+        "        return removed\n",
+        "test_sweeper.py::test_a_record_that_cannot_be_written_keeps_its_game",
+    ),
 )
 
 

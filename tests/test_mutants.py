@@ -55,7 +55,10 @@ def test_a_change_is_small(source, made):
     assert ast.unparse(tree) == made
 
 
-@pytest.mark.parametrize("source", ["def f(a: 1 < 2): pass", "x: int = field(init=False)"])
+@pytest.mark.parametrize(
+    "source",
+    ["def f(a: 1 < 2): pass", "x: int = field(init=False)", "x = (base.Example('Nine', 9, {}),)"],
+)
 def test_what_declares_is_left_alone(source):
     assert not list(changes(ast.parse(source)))
 

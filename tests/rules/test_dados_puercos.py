@@ -400,6 +400,14 @@ def test_a_seat_that_cannot_pay_is_asked_and_may_only_pass() -> None:
     assert game.refusal(1, "bet", amount=50) == "cannot_pay"
 
 
+def test_a_seat_that_can_just_pay_is_told_what_is_wrong_with_another_amount() -> None:
+    game = with_chips(session(stake=10), 280, 10, 10)
+    bet(game, 10)
+    assert game.kinds(1) == ["bet", "pass"]
+    assert game.refusal(1, "bet", amount=9) == "below_minimum"
+    assert game.refusal(1, "bet", amount=11) == "above_maximum"
+
+
 def test_bets_are_closed_before_the_first_throw() -> None:
     game = session()
     assert kinds(bet(game, 5, 5, 5)) == ["bet_placed", "turn_started"]
@@ -648,6 +656,14 @@ def test_a_fixed_stake_that_one_seat_cannot_pay_does_not_end_the_session() -> No
     bet(game, 0)
     assert game.view["round"] == 2
     assert game.view["starter"] == 0
+
+
+@pytest.mark.parametrize("stake", [None, 10])
+def test_a_session_goes_on_with_a_starter_who_can_just_pay(stake: int | None) -> None:
+    least = stake or 1
+    game = with_chips(session(stake=stake), least, least, 300 - 2 * least)
+    assert kinds(bet(game, least, 0, 0)) == ["passed", "stakes_returned", "bet_opened"]
+    assert (game.view["round"], game.view["starter"]) == (2, 1)
 
 
 def test_a_fixed_stake_that_nobody_can_pay_ends_the_session() -> None:

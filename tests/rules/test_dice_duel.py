@@ -171,6 +171,12 @@ def test_the_defaults_are_three_dice_the_high_sum_and_one_choice() -> None:
     }
 
 
+@pytest.mark.parametrize(("seats", "code"), [(1, "too_short"), (9, "too_long")])
+def test_other_numbers_of_seats_are_refused(seats: int, code: str) -> None:
+    (error,) = refused(seats)
+    assert (error.pointer, error.code) == ("/seats", code)
+
+
 @pytest.mark.parametrize("seats", range(3, 9))
 def test_three_or_more_seats_play_the_first_to_win_two_by_default(seats: int) -> None:
     assert DUEL.parse_options({}, seats).model_dump()["format"] == {"first_to_win": 2}
@@ -725,6 +731,31 @@ def test_the_tally_counts_matches_lost_where_a_loser_is_searched() -> None:
     outcome = Outcome.of("rounds_lost", [0, 2], 3, (1, 2, 1))
     assert DUEL.tally(options, outcome) == (0, 1, 0)
     assert DUEL.tally_key(options) == "lost"
+
+
+# --- the clock ----------------------------------------------------------------------------------
+
+
+def test_the_clock_waits_for_who_has_not_chosen_else_for_nobody_in_particular() -> None:
+    game = table(3, press="anyone")
+    assert (DUEL.clocked(game.state), default(game, None)) == ((None,), "roll")
+    game.act(0, "roll", *[1] * 6, 2, 2, 2)
+    assert (DUEL.clocked(game.state), default(game, 2)) == ((0, 1, 2), "hold")
+    game.act(1, "hold")
+    assert DUEL.clocked(game.state) == (0, 2)
+    game.act(0, "hold")
+    game.act(2, "reroll", mask=(True, True, True))
+    assert (DUEL.clocked(game.state), default(game, None)) == ((None,), "resolve")
+    game.act(0, "resolve", 1, 1, 1)
+    assert (DUEL.clocked(game.state), default(game, None)) == ((None,), "tiebreak")
+    game.act(0, "resign")
+    game.act(1, "resign")
+    assert DUEL.clocked(game.state) == ()
+
+
+def default(game: Table, seat: int | None) -> str:
+    """What the table does for a seat, or for all."""
+    return DUEL.default_action(game.state, seat).kind
 
 
 # --- what is stored and served ------------------------------------------------------------------
