@@ -406,6 +406,13 @@ BUGS: Final[tuple[Bug, ...]] = (
         "test_draining.py::test_streams_are_told_that_the_server_closes_and_when_to_come_back",
     ),
     _bug(
+        "a stream that has nothing to tell is silent",
+        "api/live",
+        "if self._ping_due:",
+        "if False:",
+        "test_feed.py::test_a_stream_that_has_nothing_to_tell_says_that_it_lives",
+    ),
+    _bug(
         "one stream more than may be open",
         "api/live",
         "len(self._open) >= self._limit",

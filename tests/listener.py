@@ -8,6 +8,8 @@ from typing import Any
 
 import httpx
 
+_SILENT_MOST = 6  # comments, of which there is one every ten seconds
+
 
 @dataclass(frozen=True)
 class Event:
@@ -32,10 +34,13 @@ class Listening:
 
     def __iter__(self) -> Iterator[Event]:
         fields: dict[str, str] = {}
+        silent = 0
         for line in self._lines:
             name, _, value = line.partition(":")
             if line and not name:
                 self.comments += 1
+                silent += 1
+                assert silent < _SILENT_MOST, "the stream is open and tells nothing"
             elif line:
                 fields[name] = value.removeprefix(" ")
             elif "event" in fields:
@@ -47,6 +52,7 @@ class Listening:
                     None if retry is None else int(retry),
                 )
                 fields = {}
+                silent = 0
 
     def until(self, name: str) -> list[Event]:
         """The next events, up to the first of this name."""

@@ -29,6 +29,7 @@ class Reader:
 
     def __init__(self, stream):
         self.events = []
+        self.comments = 0
         self.reading = asyncio.Event()
         self.reading.set()
         self._gone = asyncio.Event()
@@ -47,6 +48,7 @@ class Reader:
         await self.reading.wait()
         for text in message.get("body", b"").decode().split("\n\n")[:-1]:
             fields = dict(line.split(": ", 1) for line in text.split("\n") if ": " in line)
+            self.comments += text == ":"
             if fields:
                 self.events.append((fields["event"], json.loads(fields["data"])))
         async with self._heard:
@@ -59,6 +61,10 @@ class Reader:
         async with self._heard:
             await self._heard.wait_for(lambda: name in self.names())
         return self.events[-1][1]
+
+    async def comment(self):
+        async with self._heard:
+            await self._heard.wait_for(lambda: self.comments)
 
     def go(self):
         self._gone.set()
@@ -210,6 +216,22 @@ def test_a_listener_who_goes_leaves_nothing(tmp_path):
                     await reader.task
                 assert house.live.streams == 0
                 assert len(asyncio.all_tasks()) == tasks
+
+    run(story())
+
+
+def test_a_stream_that_has_nothing_to_tell_says_that_it_lives(tmp_path, monkeypatch):
+    monkeypatch.setattr("service.api.live._PING_S", 0.05)
+
+    async def story():
+        async with opened(tmp_path) as house:
+            reader = await house.listen()
+            for _ in range(2):
+                await asyncio.wait_for(reader.comment(), 10)
+                reader.comments = 0
+            assert reader.names() == ["snapshot"]
+            reader.go()
+            await reader.task
 
     run(story())
 

@@ -335,9 +335,10 @@ def test_streams_beyond_the_limit_are_told_to_come_back(tmp_path):
         with listening(client, path) as one, listening(client, path) as other:
             one.until("snapshot")
             other.until("snapshot")
-            answer = client.get(path)
-            assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
-            assert int(answer.headers["retry-after"]) > 0
+            with client.stream("GET", path) as answer:
+                assert answer.status_code == 503
+                assert json.loads(answer.read())["code"] == "unavailable"
+                assert int(answer.headers["retry-after"]) > 0
         while 'kind="stream"} 0.0' not in client.get("/metrics").text:
             pass
         with listening(client, path) as one:

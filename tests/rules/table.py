@@ -82,6 +82,10 @@ class Table:
         """The kinds that a seat may choose from, in the order listed."""
         return [legal.kind for legal in self.ruleset.legal(self.state) if legal.seat == seat]
 
+    def default(self, seat: int | None) -> dict[str, Any]:
+        """What the table does for a seat that is late, or for all (null)."""
+        return dict(self.ruleset.default_action(self.state, seat))
+
     @property
     def view(self) -> dict[str, Any]:
         return self.ruleset.view(self.state)

@@ -602,6 +602,21 @@ def test_a_knock_out_in_a_playoff_leaves_the_pot_to_the_other() -> None:
     assert figures(game) == ([95, 110, 95], 0)
 
 
+# --- what the table does for who is late --------------------------------------------------------
+
+
+@pytest.mark.parametrize(("stake", "least"), [(None, 1), (10, 10)])
+def test_a_late_seat_bets_the_least_passes_throws_and_holds(stake: int | None, least: int) -> None:
+    game = session(stake=stake)
+    assert game.default(0) == {"kind": "bet", "amount": least}
+    bet(game, least)
+    assert game.default(1) == {"kind": "pass"}
+    bet(game, least, 0)
+    assert game.default(0) == {"kind": "roll"}
+    roll(game, (4,))
+    assert game.default(0) == {"kind": "hold"}
+
+
 # --- the end of a session -----------------------------------------------------------------------
 
 

@@ -738,24 +738,19 @@ def test_the_tally_counts_matches_lost_where_a_loser_is_searched() -> None:
 
 def test_the_clock_waits_for_who_has_not_chosen_else_for_nobody_in_particular() -> None:
     game = table(3, press="anyone")
-    assert (DUEL.clocked(game.state), default(game, None)) == ((None,), "roll")
+    assert (DUEL.clocked(game.state), game.default(None)) == ((None,), {"kind": "roll"})
     game.act(0, "roll", *[1] * 6, 2, 2, 2)
-    assert (DUEL.clocked(game.state), default(game, 2)) == ((0, 1, 2), "hold")
+    assert (DUEL.clocked(game.state), game.default(2)) == ((0, 1, 2), {"kind": "hold"})
     game.act(1, "hold")
     assert DUEL.clocked(game.state) == (0, 2)
     game.act(0, "hold")
     game.act(2, "reroll", mask=(True, True, True))
-    assert (DUEL.clocked(game.state), default(game, None)) == ((None,), "resolve")
+    assert (DUEL.clocked(game.state), game.default(None)) == ((None,), {"kind": "resolve"})
     game.act(0, "resolve", 1, 1, 1)
-    assert (DUEL.clocked(game.state), default(game, None)) == ((None,), "tiebreak")
+    assert (DUEL.clocked(game.state), game.default(None)) == ((None,), {"kind": "tiebreak"})
     game.act(0, "resign")
     game.act(1, "resign")
     assert DUEL.clocked(game.state) == ()
-
-
-def default(game: Table, seat: int | None) -> str:
-    """What the table does for a seat, or for all."""
-    return DUEL.default_action(game.state, seat).kind
 
 
 # --- what is stored and served ------------------------------------------------------------------

@@ -75,6 +75,20 @@ def offers(table: Table, seat: int) -> list[dict[str, Any]]:
     return [each.to_json() for each in RULES.legal(table.state) if each.seat == seat]
 
 
+def test_a_late_seat_sets_the_least_limit_passes_and_throws():
+    table = sit(3)
+    assert RULES.clocked(table.state) == (A,)
+    assert table.default(A) == {"kind": "set_limit", "amount": offers(table, A)[0]["min"]}
+    table.act(A, "set_limit", amount=20)
+    assert RULES.clocked(table.state) == (B, C)
+    assert table.default(C) == {"kind": "pass"}
+    decide(table, B, 20)
+    decide(table, C, 0)
+    (late,) = RULES.clocked(table.state)
+    assert late is not None
+    assert table.default(late) == {"kind": "roll"}
+
+
 # --- the 21 throws ------------------------------------------------------------------------------
 
 NAMED = """
