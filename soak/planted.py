@@ -434,11 +434,11 @@ BUGS: Final[tuple[Bug, ...]] = (
         "test_long_polls.py::test_a_long_poll_is_answered_as_soon_as_the_game_changes",
     ),
     _bug(
-        "a change that rings for nobody elsewhere, and no poll",
+        "a change at another process that no look finds",
         "bell",
         "if known.get(one) != revision)",
         "if False)",
-        "test_bell.py::test_entries_are_heard_at_another_process_without_any_notices",
+        "test_bell.py::test_who_watches_a_game_that_is_deleted_elsewhere_is_woken_once_more",
     ),
     _bug(
         "who has left is present for ever",

@@ -860,6 +860,7 @@ WRONG = [
     ({"mode": "turns", "bets": 0}, "/options/bets", "too_small", {"limit": 1}),
     ({"mode": "turns", "bets": 101}, "/options/bets", "too_large", {"limit": 100}),
     ({"bankroll": 0}, "/options/bankroll", "too_small", {"limit": 1}),
+    ({"bankroll": 10**9 + 1}, "/options/bankroll", "too_large", {"limit": 10**9}),
     ({"mode": "poker"}, "/options/mode", "not_allowed", {}),
 ]
 
@@ -869,6 +870,12 @@ def test_wrong_options_are_refused(
     options: dict[str, Any], pointer: str, code: str, params: dict[str, int]
 ) -> None:
     assert refused(**options) == [(pointer, code, params)]
+
+
+@pytest.mark.parametrize(("seats", "code"), [(1, "too_short"), (9, "too_long")])
+def test_other_numbers_of_seats_are_refused(seats: int, code: str) -> None:
+    ((pointer, found, _),) = refused(seats)
+    assert (pointer, found) == ("/seats", code)
 
 
 def test_the_whole_bankroll_may_be_the_stake() -> None:

@@ -390,6 +390,11 @@ def test_where_the_host_presses_only_the_host_resolves() -> None:
     assert game.view["wins"] == [0, 1]
 
 
+@pytest.mark.parametrize(("press", "kinds"), [("host", ("resolve",)), ("anyone", ())])
+def test_only_a_host_who_presses_acts_for_the_table(press: str, kinds: tuple[str, ...]) -> None:
+    assert DUEL.host_kinds(DUEL.parse_options({"press": press}, 2)) == kinds
+
+
 def test_a_seat_that_does_not_take_part_in_a_tie_may_ask_for_the_tiebreak() -> None:
     game = one_throw("sum_high", "winner", (6, 6, 6), (6, 6, 6), (1, 1, 1))
     assert DUEL.to_act(game.state) == (0, 1, 2)
