@@ -297,6 +297,8 @@ def main() -> None:
     parser.add_argument("--file", default="", help="only files with this text in their name")
     given = parser.parse_args()
     files = [file for file in TESTS if given.file in file]
+    if not files:  # pytest without a name would run everything there is
+        parser.error(f"no file has {given.file!r} in its name")
     chosen = sample(given.count, given.seed, files)
     began = time.monotonic()
     print(f"{len(chosen)} mutants, seed {given.seed}", flush=True)

@@ -600,6 +600,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     chosen = [bug for bug in BUGS if given.only in f"{bug.what} {bug.file} {bug.test}"]
+    if not chosen:  # pytest without a name would run everything there is
+        parser.error(f"no bug has {given.only!r} in it")
     found = list(survivors(chosen, given.jobs))
     for bug, said in found:
         print(f"\n{bug.what} ({bug.file}) is not caught by {bug.test}\n{said}")

@@ -69,6 +69,12 @@ def test_a_mutant_that_tests_notice_is_killed():
     assert "100.0% of 1 killed" in run.stdout
 
 
+def test_a_file_that_has_no_tests_is_an_error():
+    run = ran("--file", "no such file")
+    assert run.returncode == 2
+    assert "no file has 'no such file' in its name" in run.stderr
+
+
 def test_a_mutant_that_no_test_notices_is_told_and_fails_the_run():
     blind = "mutants.TESTS['service/log.py'] = ('tests/test_names.py',)"
     run = ran("--count", "1", "--seed", "8", "--file", "service/log.py", before=blind)

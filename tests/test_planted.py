@@ -3,7 +3,7 @@
 import pytest
 
 from soak.nursery import ROOT
-from soak.planted import BUGS, Bug, planted
+from soak.planted import BUGS, Bug, main, planted
 
 
 def test_there_are_many_bugs_and_each_is_another():
@@ -29,3 +29,10 @@ def test_a_bug_has_its_test(bug: Bug):
 def test_a_bug_that_has_lost_its_place_is_an_error():
     with pytest.raises(ValueError, match=BUGS[0].what):
         planted("the source was written anew", BUGS[0])
+
+
+def test_a_bug_that_nobody_knows_is_an_error(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["planted", "--only", "no such bug"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "no bug has 'no such bug' in it" in capsys.readouterr().err

@@ -770,6 +770,7 @@ def test_a_seat_that_resigns_before_it_has_bet_sits_the_round_out():
     table.act(C, "bet", amount=10)
     assert kinds(table.act(D, "resign")) == ["resigned", "covered"]
     assert table.view["bets"] == [0, 10, 10, 0]
+    assert table.view["results"] == [0, None, None, 0]
     assert RULES.phase(table.state) == "banker_roll"
 
 
