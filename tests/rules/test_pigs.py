@@ -7,10 +7,10 @@ import pytest
 
 from service.dice import D6, even_die
 from service.errors import InvalidInput
-from service.rules.base import LegalAction, Outcome, Resign
+from service.rules.base import SEAT_ACTIONS, LegalAction, Outcome, Resign, kind_of
 from service.rules.jeopardy import REASONS
 from service.rules.pigs import BIG_PIG, PIG, TWO_DICE_PIG
-from tests.rules.table import GivenDice, Table
+from tests.rules.table import ACTIONS, GivenDice, Table
 
 FREE, FORCED = ["roll", "hold"], ["roll"]
 
@@ -470,6 +470,17 @@ def test_first_to_reach_counts_from_the_seat_that_made_it_the_last_turn() -> Non
     assert game.outcome == won("last_round", [1], [106, 106])
 
 
+def test_first_to_reach_goes_clockwise_from_there_to_the_others_that_tie() -> None:
+    options = {"final_tie": "first_to_reach", "finish": "one_more_turn"}
+    game = with_scores(table(seats=3, **options), 90, 90, 95)
+    roll(game, (1, 2))
+    roll(game, (1, 2))
+    bank(game, (5, 6))
+    bank(game, (6, 5), (6, 4))
+    bank(game, (5, 6), (6, 4))
+    assert game.outcome == won("last_round", [0], [111, 111, 106])
+
+
 def test_final_tie_playoff_starts_an_extra_round() -> None:
     game = tied_game()
     assert game.outcome is None
@@ -644,6 +655,10 @@ def test_actions_of_other_games_are_not_in_the_ruleset() -> None:
     for kind, parameters in [("bet", {"amount": 1}), ("pass", {}), ("tiebreak", {})]:
         assert game.refusal(0, kind, **parameters) == "not_in_ruleset"
     assert "not_in_ruleset" in REASONS
+
+
+def test_a_seat_may_ask_for_every_kind_of_action_but_the_tables_own() -> None:
+    assert {kind_of(action) for action in SEAT_ACTIONS} == set(ACTIONS)
 
 
 def test_resigning_is_an_action_of_the_ruleset_that_is_not_listed() -> None:
