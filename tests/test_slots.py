@@ -251,7 +251,12 @@ def test_who_joins_has_a_key_chain_made_only_by_taking_the_last_seat(cold):
 def test_no_rematch_has_a_key_chain_made_before_it_may_be(cold, monkeypatch):
     """Who may have none, and whoever asks while the game goes on, costs no chain."""
     made = []
-    monkeypatch.setattr("service.croupier.KeyChain", lambda *of: made.append(of) or KeyChain(*of))
+
+    def counted(*given):
+        made.append(given)
+        return KeyChain(*given)
+
+    monkeypatch.setattr("service.croupier.KeyChain", counted)
 
     async def story():
         async with cold() as croupier:
