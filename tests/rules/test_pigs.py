@@ -9,6 +9,7 @@ from service.dice import D6, even_die
 from service.errors import InvalidInput
 from service.rules.base import SEAT_ACTIONS, LegalAction, Outcome, Resign, kind_of
 from service.rules.jeopardy import REASONS
+from service.rules.jeopardy_state import Banked, Busted
 from service.rules.pigs import BIG_PIG, PIG, TWO_DICE_PIG
 from tests.rules.table import ACTIONS, GivenDice, Table
 
@@ -130,6 +131,16 @@ def test_nothing_is_left_of_a_turn_that_ends_the_game(last: list[Any]) -> None:
             roll(game, step)
     assert game.outcome is not None
     assert (game.view["turn_total"], game.view["must_roll"]) == (0, False)
+
+
+@pytest.mark.parametrize(("total", "must_roll"), [(5, False), (0, True), (5, True)])
+def test_the_end_of_a_turn_is_an_end_whatever_a_log_tells_before_it(
+    total: int, must_roll: bool
+) -> None:
+    state = replace(table().state, turn_total=total, must_roll=must_roll)
+    for event in (Busted(seat=0, lost=5), Banked(seat=0, points=5, score=5)):
+        ended = BIG_PIG.apply(state, event)
+        assert (ended.turn_total, ended.must_roll) == (0, False)
 
 
 def test_a_tie_after_the_last_round_is_played_off_by_those_tied_alone() -> None:
