@@ -92,7 +92,7 @@ _chain_message = struct.Struct(f">{len(_CHAIN_PREFIX)}s I I 32s").pack
 
 
 def chain_key(number: int, key: bytes) -> bytes:
-    """Section 2: k_{i-1} = H("chain", u32(i), k_i)."""
+    """Section 2: k_{i-1} = H("chain", u32(i), k_i); a key has 32 bytes."""
     return sha256(_chain_message(_CHAIN_PREFIX, number, 32, key)).digest()
 
 
@@ -176,8 +176,8 @@ _first_word = struct.Struct(">I28x").unpack
 
 
 def throw_faces(key: bytes, context: bytes, throw: int, dice: Sequence[Die]) -> list[int | str]:
-    """Section 3: the faces that a key gives to the dice of its throw. The first word of a die is
-    looked at by itself, because few dice need another one."""
+    """Section 3: the faces that a key gives to the dice of its throw; key and context have 32
+    bytes each. The first word of a die is looked at by itself: few dice need another one."""
     inner, outer = key.translate(_IPAD), key.translate(_OPAD) + _OPAD_REST
     faces = []
     for d, die in enumerate(dice):
@@ -582,8 +582,8 @@ class _Log:
         self.reached: set[str] = set()
 
     def need(self, ok: bool, code: str, detail: str | Callable[[], str]) -> None:
-        """One rule: remembered as reached, refused if it does not hold. What every entry or throw
-        asks for tells its detail by a function, so that only a fault has to put it in words."""
+        """One rule: remembered as reached, refused if it does not hold. ``detail`` may be a
+        function, so that only a fault has to put it in words."""
         self.reached.add(code)
         if not ok:
             raise RefusedError(code, detail if isinstance(detail, str) else detail())

@@ -163,9 +163,15 @@ def test_head_and_body_of_an_answer_leave_in_one_piece(quick, asked):
             assert len(answer.body) == int(answer.headers["content-length"]) > 0
 
 
-def test_an_idle_connection_is_closed_in_the_end(quick):
+@pytest.mark.parametrize("late", [b"", b"late!"], ids=["whole", "answered before it is whole"])
+def test_an_idle_connection_is_closed_in_the_end(quick, late):
     with connect(quick) as line:
-        ask(line)
+        if late:
+            line.sendall(b"POST /nope HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n")
+            assert line.recv(65_536).startswith(b"HTTP/1.1 404")
+            line.sendall(late)
+        else:
+            ask(line)
         began = time.monotonic()
         assert line.recv(100) == b""
         assert 4 <= time.monotonic() - began < PATIENCE_S

@@ -2,6 +2,8 @@
 
 import json
 import re
+import socket
+import time
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -139,6 +141,19 @@ def test_an_id_that_could_break_a_log_is_not(api, given):
     answer = api.get("/livez", headers={"x-request-id": given.encode()})
     assert answer.headers["x-request-id"] != given
     assert re.fullmatch(r"[0-9a-f]+-[0-9a-f]+", answer.headers["x-request-id"])
+
+
+@pytest.mark.parametrize("route", ["/v1/games", "/v1/games/{id}/actions"])
+def test_who_hangs_up_in_the_middle_of_a_request_is_counted_as_not_answered(server, api, route):
+    before = metrics(api)
+    head = f"POST {route.replace('{id}', 'g')} HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port)) as line:
+        line.sendall(head.encode() + b"{")
+    name, asked = "cubilete_request_seconds_count", {"method": "POST", "route": route}
+    deadline = time.monotonic() + 10
+    while not grown(api, before, name, **asked, status="0"):
+        assert not grown(api, before, name, **asked, status="500")
+        assert time.monotonic() < deadline
 
 
 def test_what_is_logged_of_a_request_has_its_id(tmp_path):

@@ -328,7 +328,7 @@ def test_where_what_follows_is_stuck_the_committer_waits():
 
     moved = [table().start.hosted for _ in range(3)]
     follower = Follower(committed)
-    first, second, third = (Settled((), (), (one,), 0.0) for one in moved)
+    first, second, third = (Settled((), (), (one,)) for one in moved)
     follower.follow(first)
     follower.follow(second)
     waiting = threading.Thread(target=follower.follow, args=(third,))
@@ -339,3 +339,15 @@ def test_where_what_follows_is_stuck_the_committer_waits():
     waiting.join()
     follower.close()
     assert told == moved
+
+
+def test_a_hand_over_that_fails_leaves_nobody_waiting() -> None:
+    class Gone:
+        def get_loop(self) -> None:
+            raise RuntimeError("no loop")
+
+    follower = Follower(lambda _: None)
+    for _ in range(4):  # more than there is room for
+        follower.follow(Settled([(None, Gone())], [Answer(200, (), b"")], ()))  # type: ignore[list-item]
+    follower.close()
+    assert follower.idle

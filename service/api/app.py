@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.telemetry import TelemetryConfig
 from starlette.exceptions import HTTPException
+from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -56,6 +57,12 @@ class _Application(FastAPI):
             await self.front(scope, receive, send)
         else:
             await self.by_route(scope, receive, in_one_line(send))
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Without the outermost wrapper: faults are told by ``Transport``, and not as text."""
+        outermost = super().build_middleware_stack()
+        assert isinstance(outermost, ServerErrorMiddleware)  # noqa: S101 - or the library changed
+        return outermost.app
 
     async def by_route(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The way through FastAPI's own wrappers and its router."""
@@ -120,7 +127,6 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(Unavailable, _unavailable)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _http)
-    app.add_exception_handler(Exception, _failed)
     app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
 
@@ -153,11 +159,6 @@ async def _refused(request: Request, refusal: Exception) -> Response:
 
 async def _unavailable(request: Request, error: Exception) -> Response:
     return problems.unavailable(request, cast(Unavailable, error))
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    """What is told of a fault of ours; ``Transport`` logs it."""
-    return problems.problem(request, problems.Internal())
 
 
 async def _http(request: Request, error: Exception) -> Response:

@@ -361,6 +361,8 @@ class Connection(HttpToolsProtocol):
         self._begun, self._in_head, self._behind_another = False, True, True
         self._head_bytes = self._body_bytes = self._framing_bytes = 0
         super().on_message_complete()
+        if self.cycle.response_complete:  # it was answered before it had come whole
+            self._idle = self._watch.now_s
 
     # -- answers that no application gives -----------------------------------------------------
 

@@ -136,10 +136,10 @@ async def act(id: str, request: Request) -> Response:
 
 def _asked(body: bytes) -> tuple[Any, Action, shapes.Acting]:
     """The value of a body, the action in it, and what stands beside the action's fields."""
-    return (_asked_again if len(body) <= _SHORT_BODY else _asked_anew)(body)
+    return (_parsed_short if len(body) <= _SHORT_BODY else _parsed)(body)
 
 
-def _asked_anew(body: bytes) -> tuple[Any, Action, shapes.Acting]:
+def _parsed(body: bytes) -> tuple[Any, Action, shapes.Acting]:
     value = parse_json(body)
     try:
         asked = _REQUEST.validate_json(orjson.dumps(value))
@@ -149,8 +149,8 @@ def _asked_anew(body: bytes) -> tuple[Any, Action, shapes.Acting]:
     return value, _ACTION.validate_python(own), asked
 
 
-# Most bodies are one of a few; what was found in them is frozen.
-_asked_again: Final = lru_cache(1024)(_asked_anew)
+# Most bodies are one of a few. All who send one share what was found in it, and none changes it.
+_parsed_short: Final = lru_cache(1024)(_parsed)
 
 
 @router.post(

@@ -25,8 +25,8 @@ class RequestIds:
 
     def name(self, scope: Scope) -> bytes:
         """The id of a request, which is now the one that is being answered."""
-        named = headers_of(scope).get(HEADER)
-        if named is None or not _GIVEN.fullmatch(named):
-            named = b"%b-%x" % (self._process, next(self._numbers))
+        given = headers_of(scope).get(HEADER)
+        known = () if given is None else filter(_GIVEN.fullmatch, given.split(b", "))
+        named = next(iter(known), None) or b"%b-%x" % (self._process, next(self._numbers))
         REQUEST_ID.set(named.decode())
         return named

@@ -58,12 +58,11 @@ class Transport:
             more = refusal.headers if isinstance(refusal, problems.RateLimited) else None
             await problems.problem(Request(scope), refusal, more)(scope, receive, answer.send)
         except Exception:
-            _log.exception("a request failed")
-            if not answer.status:
-                told = problems.problem(Request(scope), problems.Internal())
-                await told(scope, receive, answer.send)
-            elif not answer.ended:
+            if answer.status:
                 raise
+            _log.exception("a request failed")
+            told = problems.problem(Request(scope), problems.Internal())
+            await told(scope, receive, answer.send)
         finally:
             self._note(scope, answer, began)
 
@@ -131,9 +130,9 @@ def _host(scope: Scope) -> bytes:
 
 class _Answer:
     """One answer on its way out. ``more`` are headers that it gets besides its own; ``status`` is
-    0 until it leaves, at ``began``, and ``ended`` says that all of it has left."""
+    0 until it leaves, at ``began``."""
 
-    __slots__ = ("_name", "_send", "began", "ended", "more", "only_head", "status")
+    __slots__ = ("_ended", "_name", "_send", "began", "more", "only_head", "status")
 
     def __init__(self, send: Send, name: bytes, only_head: bool) -> None:
         self._send = send
@@ -142,10 +141,10 @@ class _Answer:
         self.more: Headers = []
         self.status = 0
         self.began = 0.0
-        self.ended = False
+        self._ended = False
 
     async def send(self, message: Message) -> None:
-        if self.ended:
+        if self._ended:
             return
         if message["type"] == "http.response.start":
             self.status, self.began = message["status"], time.perf_counter()
@@ -153,9 +152,7 @@ class _Answer:
             headers.append((HEADER, self._name))
             message["headers"] = headers
         elif self.only_head:
-            message, self.ended = {"type": "http.response.body"}, True
-        else:
-            self.ended = not message.get("more_body")
+            message, self._ended = {"type": "http.response.body"}, True
         await self._send(message)
 
 

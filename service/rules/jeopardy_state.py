@@ -227,24 +227,24 @@ EVENTS: Final[tuple[type[Event], ...]] = (
 _KEPT: Final = 4_096
 
 
-@lru_cache(_KEPT)
+@lru_cache(_KEPT, typed=True)
 def rolled(
     seat: int, faces: tuple[Face, ...], points: int, turn_total: int, must_roll: bool
 ) -> Rolled:
     return Rolled(seat=seat, faces=faces, points=points, turn_total=turn_total, must_roll=must_roll)
 
 
-@lru_cache(_KEPT)
+@lru_cache(_KEPT, typed=True)
 def busted(seat: int, lost: int) -> Busted:
     return Busted(seat=seat, lost=lost)
 
 
-@lru_cache(_KEPT)
+@lru_cache(_KEPT, typed=True)
 def banked(seat: int, points: int, score: int) -> Banked:
     return Banked(seat=seat, points=points, score=score)
 
 
-@lru_cache(_KEPT)
+@lru_cache(_KEPT, typed=True)
 def turn_started(seat: int, round: int) -> TurnStarted:
     return TurnStarted(seat=seat, round=round)
 

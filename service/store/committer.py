@@ -47,7 +47,7 @@ class Committer:
         self._engine = writing(engine)
         self._cache = cache
         self._measure = measure
-        self._follower = Follower(committed, measure)
+        self._follower = Follower(committed)
         self._moved: list[HostedGame] = []
         self._statements = statements(engine.dialect)
         self._alone = is_sqlite(engine)
@@ -99,8 +99,10 @@ class Committer:
                 more, going = self._waiting(None) if going else ([], False)
                 batch = [*batch, *more]
                 results = [Unavailable(str(down)) for _ in batch]
+            if self._measure is not None:
+                self._measure.committed(len(batch), time.perf_counter() - began)
             moved, self._moved = self._moved, []
-            settled = Settled(batch, results, moved, began)
+            settled = Settled(batch, results, moved)
             if len(batch) == 1 and self._follower.idle and self._queue.empty():
                 self._follower.follow_here(settled)
             else:

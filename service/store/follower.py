@@ -9,13 +9,12 @@ import contextlib
 import logging
 import queue
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from service.store.batch import Result
-from service.store.change import Answer, Committed, HostedGame, Job, Measure
+from service.store.change import Answer, Committed, HostedGame, Job
 
 _AT_ONCE: Final = 2  # batches
 _log = logging.getLogger(__name__)
@@ -25,22 +24,19 @@ Waiting: TypeAlias = tuple[Job, asyncio.Future[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Changes with their results, one each, and the games that they have moved. ``began`` is when
-    they were taken up, by ``time.perf_counter``."""
+    """Changes with their results, one each, and the games that they have moved."""
 
     batch: Sequence[Waiting]
     results: Sequence[Result]
     moved: Sequence[HostedGame]
-    began: float
 
 
 class Follower:
     """Follows the batches of one committer, in a thread of its own. No answer leaves before
     ``committed`` has returned for the games that it tells of."""
 
-    def __init__(self, committed: Committed, measure: Measure | None = None) -> None:
+    def __init__(self, committed: Committed) -> None:
         self._committed = committed
-        self._measure = measure
         self._settled: queue.SimpleQueue[Settled | None] = queue.SimpleQueue()
         # Where what follows is stuck the committer waits as well, and more changes are refused.
         self._room = threading.Semaphore(_AT_ONCE)
@@ -61,11 +57,7 @@ class Follower:
 
     def follow_here(self, settled: Settled) -> None:
         """The same in the caller's thread, while the follower is idle: no thread has to wake."""
-        self._tell(settled.moved)
-        if self._measure is not None:
-            took_s = time.perf_counter() - settled.began
-            self._measure.committed(len(settled.batch), took_s)
-        _deliver(settled.batch, settled.results)
+        self._finish(settled)
 
     def close(self) -> None:
         """Follows what was taken over, then stops."""
@@ -74,9 +66,17 @@ class Follower:
 
     def _run(self) -> None:
         while (settled := self._settled.get()) is not None:
-            self.follow_here(settled)
-            self._followed += 1
-            self._room.release()
+            try:
+                self._finish(settled)
+            except Exception:
+                _log.exception("answers could not be handed over")
+            finally:  # the committer is not left waiting for room, whatever has happened
+                self._followed += 1
+                self._room.release()
+
+    def _finish(self, settled: Settled) -> None:
+        self._tell(settled.moved)
+        _deliver(settled.batch, settled.results)
 
     def _tell(self, moved: Sequence[HostedGame]) -> None:
         """What follows a commit can't undo it: a failure there is logged, and the answers go."""

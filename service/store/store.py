@@ -82,8 +82,9 @@ class Store:
         """Opens a database that is at the head of its migrations (an embedded one is brought
         there) and belongs to this server key; raises BadSetting otherwise.
 
-        ``committed`` is called in the committer's thread with the games of every transaction,
-        after the commit and before the answers. ``measure`` is told how long that takes.
+        ``committed`` is called with the games of every transaction, after the commit and before
+        the answers, in a thread of the store and never twice at one time. ``measure`` is told how
+        long transactions take.
         """
         engine = open_engine(url)
         lock = ProcessLock(engine)
