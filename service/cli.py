@@ -64,12 +64,12 @@ def _one_line() -> Iterator[None]:
 
 @app.command()
 def serve(
-    host: Annotated[str | None, typer.Option(help="Address to listen on [127.0.0.1].")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on [8000].")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on (127.0.0.1).")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on (8000).")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes; above 1: PostgreSQL.")] = None,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
-    log_level: Annotated[str | None, typer.Option(help="critical .. debug [info].")] = None,
+    log_level: Annotated[str | None, typer.Option(help="critical .. debug (info).")] = None,
 ) -> None:
     """Serve games over HTTP. Every option is also a CUBILETE_* variable."""
     with _one_line():
@@ -175,7 +175,7 @@ def play(
         Path | None, typer.Option(help="A new file for the log; `cubilete verify` checks it.")
     ] = None,
     language: Annotated[
-        str | None, typer.Option(help="es or en [from LANG].", show_default=False)
+        str | None, typer.Option(help="es or en (from LANG).", show_default=False)
     ] = None,
 ) -> None:
     """Play at this terminal, all at one keyboard."""
@@ -197,10 +197,10 @@ def verify(context: typer.Context) -> None:
 def export(
     days: Annotated[
         int | None,
-        typer.Option(help="Games that ended so many days ago [CUBILETE_RETENTION_DAYS]."),
+        typer.Option(help="Games that ended so many days ago (CUBILETE_RETENTION_DAYS)."),
     ] = None,
     export_dir: Annotated[
-        Path | None, typer.Option(help="Where their records go [exported in the data directory].")
+        Path | None, typer.Option(help="Where their records go (exported in the data directory).")
     ] = None,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,

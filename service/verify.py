@@ -1010,15 +1010,20 @@ def _read(source: str) -> bytes:
 
 
 def _read_receipts(sources: Iterable[str]) -> list[Any]:
-    """Each file holds one receipt or a list of them."""
+    """Each file holds one receipt, or an answer of the server with its receipt, or a list."""
     receipts: list[Any] = []
     for source in sources:
         try:
             value = strict_json(_read(source))
         except ValueError as error:
             raise UnusableError(f"{_show(source)} is not JSON: {error}") from None
-        receipts += value if type(value) is list else [value]
+        receipts += map(_receipt_in, value if type(value) is list else [value])
     return receipts
+
+
+def _receipt_in(value: Any) -> Any:
+    told = type(value) is dict and type(value.get("receipt")) is dict
+    return value["receipt"] if told else value
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

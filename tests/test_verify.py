@@ -955,7 +955,8 @@ def test_json_carries_the_whole_report(forged_file, capsys):
 def test_receipts_and_keys_come_from_the_command_line(log_file, tmp_path, capsys):
     one, many = tmp_path / "one.json", tmp_path / "many.json"
     one.write_text(json.dumps(RECEIPT))
-    many.write_text(json.dumps([VECTORS["receipts"][1]["receipt"], RECEIPT], indent=1))
+    answer = {"entry": {}, "game": {}, "receipt": RECEIPT}
+    many.write_text(json.dumps([VECTORS["receipts"][1]["receipt"], answer], indent=1))
     kept = ["--receipt", str(one), "--receipt", str(many)]
     assert verify.main([log_file, *kept, "--public-key", PUBLIC_KEY]) == 0
     assert "  receipts: passed" in capsys.readouterr().out
