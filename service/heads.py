@@ -51,7 +51,6 @@ class HeadFile:
             self._handle = os.open(
                 self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
             )
-            self._end_torn_line()
         except OSError as error:
             raise BadSetting(f"CUBILETE_DATA_DIR: {self._path}: {error.strerror}") from None
 
@@ -73,11 +72,10 @@ class HeadFile:
             os.fsync(file.fileno())
         draft.replace(self._path)
 
-    def _end_torn_line(self) -> None:
-        """A crash may have left half a line: the next one begins a line of its own."""
+    def _torn(self) -> bool:
+        """Whether a crash or a full disk has left half a line at the end."""
         size = os.fstat(self._handle).st_size
-        if size and os.pread(self._handle, 1, size - 1) != b"\n":
-            os.write(self._handle, b"\n")
+        return size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
 
     def append(self, heads: Iterable[Head]) -> None:
         """Adds the newest heads, on disk when this returns (unless syncing is off).
@@ -85,8 +83,9 @@ class HeadFile:
         Raises OSError if they could not be written whole.
         """
         text = "".join(map(_line, heads)).encode()
+        if self._torn():  # a torn line by itself is passed over
+            text = b"\n" + text
         if os.write(self._handle, text) != len(text):
-            os.write(self._handle, b"\n")  # a torn line by itself is passed over
             raise OSError("the disk took a part of the heads")
         if self._sync:
             os.fdatasync(self._handle)

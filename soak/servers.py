@@ -82,8 +82,11 @@ class Servers:
         """Waits until a server takes changes; raises RuntimeError if it ends or takes too long."""
         deadline = time.monotonic() + _START_S
         while not await self._answers(server):
-            if self._children[server].ended.done() or time.monotonic() > deadline:
-                raise RuntimeError(f"server {server} is not ready: {self.log.read_text()[-2000:]}")
+            ended = self._children[server].ended
+            if ended.done() or time.monotonic() > deadline:
+                how = f"ended with {ended.result()}" if ended.done() else f"silent for {_START_S} s"
+                log = self.log.read_text()[-2000:]
+                raise RuntimeError(f"server {server} is not ready, {how}: {log}")
             await asyncio.sleep(_ASK_AGAIN_S)
         self._up[server].set()
         self._any_up.set()

@@ -368,9 +368,9 @@ def test_a_request_to_change_the_protocol_is_answered_as_any_other(server, proto
         ("HTTP2-Settings", ""),
     ]
     data = wire("GET", "/livez", headers).replace(b"Connection: close", b"Connection: Upgrade")
-    answer = exchange(server, data + HEAD + b"\r\n")
-    assert (answer.status, answer.headers["connection"]) == (200, "close")
-    assert answer.wire.count(b"HTTP/1.1 ") == 1
+    answer = exchange(server, data + wire("GET", "/livez"))
+    assert answer.status == 200
+    assert answer.wire.count(b"HTTP/1.1 200 ") == 2
     assert server.log.read_text("utf-8") == before
 
 
@@ -413,3 +413,63 @@ def test_many_at_once_are_served_or_told(server):
 
     with ThreadPoolExecutor(32) as pool:
         assert set(pool.map(ask, range(32))) == {200}
+
+
+# --- what is asked beside the request itself ------------------------------------------------------
+
+
+def void(table, body, *headers, **how):
+    """Asks to call a game off."""
+    asked = [("Authorization", f"Bearer {table.host}"), JSON, *headers]
+    return wire("POST", f"{table.path}/void", asked, body, **how)
+
+
+@pytest.mark.parametrize("protocol", ["h2c", "websocket"])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_counts_whatever_else_the_connection_could_speak(quick, protocol, chunked):
+    with quick.client() as client:
+        table = create(client, start=False)
+    upgrade = [("Upgrade", protocol), ("HTTP2-Settings", "AAMAAABkAAQCAAAAAAIAAAAA")]
+    for body, status in ((b'{"expected_version":99}', 412), (b'{"nonsense":', 400), (b"{}", 200)):
+        data = void(table, body, *upgrade, chunked=chunked).replace(
+            b"Connection: close", b"Connection: Upgrade, HTTP2-Settings, close"
+        )
+        assert exchange(quick, data).status == status
+        half = len(data) - 5
+        with connect(quick) as line:  # and its body may come by itself
+            line.sendall(data[:half])
+            time.sleep(0.05)
+            line.sendall(data[half:])
+            assert rest_of(line).status == (409 if status == 200 else status)
+
+
+def test_a_change_is_answered_to_who_sends_no_more(quick):
+    with quick.client() as client:
+        table = create(client, start=False)
+    data = void(table, b"{}").replace(b"Connection: close\r\n", b"")
+    assert exchange(quick, data, end=True).status == 200
+
+
+def test_a_request_has_one_answer_though_its_body_never_comes(quick):
+    head = b"POST /v1/games HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    with connect(quick) as line:
+        line.sendall(head + b"Content-Length: 100000\r\n\r\n" + b" " * 50)
+        answer = rest_of(line)
+    assert answer.status == 413
+    assert answer.wire.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("target", [b"/\xff", b"http://evil", b"/" + b"x" * TARGET_LIMIT])
+def test_a_refused_head_has_no_body(quick, target):
+    answer = exchange(quick, b"HEAD " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert answer.status in (400, 404, 414)
+    assert answer.body == b""
+
+
+def test_half_a_request_behind_another_one_has_its_own_time(server):
+    with connect(server) as line:
+        line.sendall(HEAD + b"\r\n" + HEAD)
+        assert Raw(line.recv(65_536)).status == 200
+        time.sleep(6)  # longer than a connection may be idle
+        line.sendall(b"\r\n")
+        assert Raw(line.recv(65_536)).status == 200

@@ -99,11 +99,18 @@ def test_a_server_that_ends_is_alive_but_not_ready_and_serves_until_its_time(slo
     assert slow_to_end.stop() == 0
 
 
-def test_a_connection_that_was_let_in_before_the_end_is_still_answered(own):
+@pytest.mark.parametrize("used", [False, True], ids=["fresh", "used"])
+def test_a_connection_that_was_let_in_before_the_end_is_still_answered(own, used):
+    request = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
     with own.client() as client:
         create(client)
     with socket.create_connection(("127.0.0.1", own.port)) as early:
         early.settimeout(20)
+        if used:  # and its next request has begun
+            early.sendall(request)
+            assert early.recv(65536).startswith(b"HTTP/1.1 200 ")
+            early.sendall(request[:10])
+            request = request[10:]
         # Only a request on another connection shows that this one has been let in.
         with own.client() as client:
             client.get("/livez")
@@ -113,7 +120,7 @@ def test_a_connection_that_was_let_in_before_the_end_is_still_answered(own):
                 socket.create_connection(("127.0.0.1", own.port), 1).close()
             except OSError:
                 break
-        early.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        early.sendall(request)
         answer = early.recv(65536)
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert b"connection: close" in answer.lower()

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.heads import FILE, HeadFile
+from service.heads import FILE, Head, HeadFile
 from service.names import canonical_name
 from service.replay import NotReplayable, audit
 from service.rules import RULESETS
@@ -77,6 +77,20 @@ def test_the_head_file_is_its_owners_alone_also_after_it_was_shortened(tmp_path)
     HeadFile(tmp_path, sync=True).close()
     assert path.read_text() == f"a 2 {'1' * 64}\n"
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_line_that_a_full_disk_has_torn_takes_no_other_with_it(tmp_path):
+    heads = [Head("a", seq, bytes([seq]) * 32) for seq in range(3)]
+    first, second = (HeadFile(tmp_path, sync=True) for _ in range(2))
+    first.append(heads[:1])
+    with (tmp_path / FILE).open("a") as torn:
+        torn.write("a 1 0101")
+    second.append(heads[2:])
+    for one in (first, second):
+        one.close()
+    again = HeadFile(tmp_path, sync=True)
+    assert again.known == {"a": heads[2]}
+    again.close()
 
 
 def test_a_long_run_of_accents_is_refused_before_it_is_normalised():

@@ -34,9 +34,10 @@ _FRAMING_PER_BYTE: Final = 16  # a chunk of one byte comes with five more, and m
 _SLACK: Final = 256 * 1024
 _TICK_S: Final = 0.5
 _LINGER_S: Final = 1.0
-_FIRST_REQUEST_S: Final = 0.5
+_LAST_REQUEST_S: Final = 0.5
 _CONTROLS: Final = bytes({*range(32), 127} - {*b"\t"})
 _FRAMING: Final = (b"connection", b"transfer-encoding")
+_UPGRADING: Final = (b"upgrade", b"http2-settings")
 _NO_BODY: Final = (204, 304)
 
 
@@ -135,6 +136,11 @@ class Cycle(RequestResponseCycle):
         return True
 
 
+def _without_upgrade(connection: bytes) -> bytes:
+    tokens = (token.strip() for token in connection.split(b","))
+    return b", ".join(token for token in tokens if token.lower() not in _UPGRADING)
+
+
 def _known_length(start: Any) -> bool:
     return start["status"] in _NO_BODY or any(
         name == b"content-length" for name, _ in start["headers"]
@@ -154,6 +160,8 @@ class Connection(HttpToolsProtocol):
         self._ended = False
         self._closing = False
         self._begun = False
+        self._upgrading = False
+        self._half_closed = False
         self._in_head = True
         self._behind_another = False
         self._codings: list[bytes] = []
@@ -178,19 +186,29 @@ class Connection(HttpToolsProtocol):
         self._deadline = self._watch.now_s + self._watch.limits.receive_s
 
     def shutdown(self) -> None:
-        """The server ends. A connection that was let in and whose first request is still on its
-        way is given a moment: it would otherwise be lost without an answer."""
+        """The server ends. A connection whose first request, or any request that has begun, is
+        still on its way is given a moment: it would otherwise be lost without an answer."""
         cycle: RequestResponseCycle | None = self.cycle
-        if cycle is not None or self._ended:
+        if self._ended or not (cycle is None or (cycle.response_complete and self._begun)):
             super().shutdown()
             return
         self._closing = True
-        self.loop.call_later(_FIRST_REQUEST_S, self._hang_up_idle)
+        self.loop.call_later(_LAST_REQUEST_S, self._hang_up_idle)
 
     def _hang_up_idle(self) -> None:
         cycle: RequestResponseCycle | None = self.cycle
-        if cycle is None and not self.transport.is_closing():
-            self.transport.close()
+        if cycle is None or cycle.response_complete:
+            self._hang_up()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Who asked for a change and sends no more is still answered; who reads, and has gone, is
+        not waited for."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or cycle.response_complete or cycle.more_body or self.pipeline:
+            return False
+        self._half_closed = cycle.scope["method"] == "POST"
+        cycle.keep_alive = cycle.keep_alive and not self._half_closed
+        return self._half_closed
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._watch.forget(self)
@@ -243,16 +261,35 @@ class Connection(HttpToolsProtocol):
             self._framing_bytes += len(data)
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            if not self._ended:
-                # It is answered as if it had not asked: there is nothing to change to.
-                self.cycle.keep_alive = False
+        except httptools.HttpParserUpgrade as upgrade:
+            if self._upgrading:
+                self._feed_as_asked_without(data[upgrade.args[0] :])
+            elif not self._ended:
+                self.cycle.keep_alive = False  # a CONNECT, which is answered like any method
                 self._ended = True
         except httptools.HttpParserError:
             if not self._ended:
                 self._refuse("malformed_request")
         if not self._ended:
             self._require_bounds()
+
+    def _feed_as_asked_without(self, rest: bytes) -> None:
+        """There is nothing to upgrade to, and the parser would take the body for what follows an
+        upgrade: so the request is parsed as if it had not asked."""
+        lines = [self.parser.get_method() + b" " + self.url + b" HTTP/1.1"]
+        lines += (
+            name + b": " + (_without_upgrade(value) if name == b"connection" else value)
+            for name, value in self.headers
+            if name not in _UPGRADING
+        )
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._upgrading, self._in_head, self._codings = False, True, []
+        try:
+            self.parser.feed_data(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            if not self._ended:
+                self._refuse("malformed_request")
 
     def _require_bounds(self) -> None:
         """What the parser keeps of a request that has not come whole, and what it throws away."""
@@ -285,6 +322,9 @@ class Connection(HttpToolsProtocol):
         if self._ended:
             return
         self._in_head = False
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            self._upgrading = True
+            return
         fault = self._fault_of_head()
         if fault is None:
             self._begin()
@@ -328,7 +368,9 @@ class Connection(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
-        else:
+        elif self._half_closed:
+            self._hang_up()
+        elif not self._begun:
             self._idle = self._watch.now_s  # without a timer of its own
 
     def _fault_of_head(self) -> str | None:
@@ -355,13 +397,14 @@ class Connection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        if self._ended:
+        if self._ended or self._upgrading:
             return
         self._deadline = None
         self._begun, self._in_head, self._behind_another = False, True, True
         self._head_bytes = self._body_bytes = self._framing_bytes = 0
         super().on_message_complete()
         if self.cycle.response_complete:  # it was answered before it had come whole
+            self.cycle.more_body = False
             self._idle = self._watch.now_s
 
     # -- answers that no application gives -----------------------------------------------------
@@ -384,7 +427,12 @@ class Connection(HttpToolsProtocol):
             if cycle.response_started or self.pipeline:
                 self.transport.close()
                 return
-        self.transport.write(_told(code, self.server_state.default_headers, retry_after))
+        elif cycle is not None and cycle.more_body:  # it has its answer already
+            self.transport.close()
+            return
+        told = _told(code, self.server_state.default_headers, retry_after)
+        only_head = self._begun and self.parser.get_method() == b"HEAD"
+        self.transport.write(told[: told.index(b"\r\n\r\n") + 4] if only_head else told)
         # Who still sends would lose the answer if the connection ended with bytes unread.
         if self.transport.can_write_eof():
             self.transport.write_eof()
