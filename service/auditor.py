@@ -16,6 +16,7 @@ from service.examination import Finding, examine
 from service.log import jsonl
 from service.slots import Slots
 from service.store import Answer, Change, HostedGame, Store, Write
+from service.tasks import end
 from service.verify import verify_log
 
 _PAGE: Final = 100
@@ -45,8 +46,7 @@ class Auditor:
 
     async def close(self) -> None:
         """Stops; what is due is found again at the next start."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await end([self._task])
 
     async def _run(self) -> None:
         await self._audit_what_is_left()

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from typing import Final, Protocol, TypeAlias
 
 from service.errors import Unavailable
+from service.tasks import end
 
 Wake: TypeAlias = Callable[[], None]
 Revisions: TypeAlias = Callable[[Collection[str]], Awaitable[Mapping[str, int]]]
@@ -19,7 +20,6 @@ Revisions: TypeAlias = Callable[[Collection[str]], Awaitable[Mapping[str, int]]]
 _PAUSE_S: Final = 0.005
 _POLL_S: Final = 1.5
 _AGAIN_S: Final = 1.0
-_CANCEL_S: Final = 0.2
 _log = logging.getLogger(__name__)
 
 
@@ -91,11 +91,7 @@ class Bell:
 
     async def close(self) -> None:
         """Stops listening to others."""
-        going = set(self._tasks)
-        while going:  # a library in between may take a cancellation for a failure of its own
-            for task in going:
-                task.cancel()
-            _, going = await asyncio.wait(going, timeout=_CANCEL_S)
+        await end(self._tasks)
         if self._wire is not None:
             await self._wire.close()
 

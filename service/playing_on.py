@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from service.errors import Refusal, Unavailable
+from service.tasks import end
 
 _log = logging.getLogger(__name__)
 
@@ -44,10 +45,7 @@ class PlayingOn:
 
     async def close(self) -> None:
         """Stops; what is committed stands, and the next request for a game takes it up again."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(self._tasks.values())
 
     async def _play(self, game_id: str) -> None:
         more = True

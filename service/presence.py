@@ -9,6 +9,7 @@ from typing import Final, Protocol, TypeAlias
 
 from service.bell import Bell
 from service.errors import Unavailable
+from service.tasks import end
 
 RING: Final = "presence"
 """What the bell is rung for when somebody has come or gone; no game has this id."""
@@ -76,8 +77,7 @@ class PresenceBoard:
         """Tells others no more. What was told last holds a while longer: the players of a server
         that closes come back at another one."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end([self._task])
 
     def _count(self, game_id: str, seats: Collection[int], by: int) -> None:
         streams = self._streams.setdefault(game_id, Counter())
@@ -109,7 +109,8 @@ class PresenceBoard:
                     _log.warning("who is present elsewhere can't be told now: %s", error)
                 await asyncio.sleep(_PAUSE_S)
                 with contextlib.suppress(TimeoutError):  # the lease has to be kept
-                    await asyncio.wait_for(self._woken.wait(), _LEASE_S)
+                    async with asyncio.timeout(_LEASE_S):
+                        await self._woken.wait()
         finally:
             leave()
 

@@ -26,6 +26,7 @@ from service.hosting import audit_record
 from service.keys import Entropy
 from service.server_time import ServerTime
 from service.store import DAY_MS, Store
+from service.tasks import end
 
 Swept: TypeAlias = Literal["deadline", "idle", "answers", "exported"]
 SWEPT: Final[tuple[Swept, ...]] = ("deadline", "idle", "answers", "exported")
@@ -84,8 +85,7 @@ class Sweeper:
     async def close(self) -> None:
         """Stops; what is due is found again at the next start."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end([self._task])
 
     async def _run(self, pause_ms: int, entropy: Entropy) -> None:
         number = 0
