@@ -41,7 +41,7 @@ An action is a roll of Pig, the dearest one there is, in games of the client's o
 so that a lone client plays 64 in turn. Nobody holds, and so no game ends.
 
 The bare FastAPI application (`bench/bare.py`) takes a body like that of an action and gives an
-answer of the same size, with no rules and no database; it is run as `cubilete serve` runs its own.
+answer of the same size, with no rules and no database; it is run by uvicorn as that comes.
 The naive way (`bench/naive.py`) is an ORM with one transaction a request over the same rules, with
 the same durability; it lives here only.
 """
