@@ -374,6 +374,12 @@ def test_a_request_to_change_the_protocol_is_answered_as_any_other(server, proto
     assert server.log.read_text("utf-8") == before
 
 
+def test_who_speaks_http_1_0_and_asks_for_more_is_answered_in_1_0(server):
+    """Which needs no host, and ends the connection."""
+    answer = exchange(server, b"GET /livez HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
+    assert (answer.status, answer.headers["connection"]) == (200, "close")
+
+
 # --- too many -----------------------------------------------------------------------------------
 
 

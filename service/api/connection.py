@@ -276,7 +276,8 @@ class Connection(HttpToolsProtocol):
     def _feed_as_asked_without(self, rest: bytes) -> None:
         """There is nothing to upgrade to, and the parser would take the body for what follows an
         upgrade: so the request is parsed as if it had not asked."""
-        lines = [self.parser.get_method() + b" " + self.url + b" HTTP/1.1"]
+        version = self.parser.get_http_version().encode()
+        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
         lines += (
             name + b": " + (_without_upgrade(value) if name == b"connection" else value)
             for name, value in self.headers
