@@ -60,6 +60,8 @@ from service.playing_on import PlayingOn
 from service.replay import replay
 from service.requests import Caller, Done, Joining, NewGame, Render, Turn
 from service.roles import (
+    HOST,
+    Role,
     acting_seat,
     exists,
     host,
@@ -371,13 +373,14 @@ class Croupier:
         Raises TurnExpired for one that comes after its deadline; the table has acted by then.
         """
         at = self._now()
+        role: Role = HOST
 
         def check(found: HostedGame | None) -> None:
-            role_of(exists(found), caller.token)
+            nonlocal role
+            role = role_of(exists(found), caller.token)
 
         def decide(found: HostedGame | None) -> Change:
             hosted = exists(found)
-            role = role_of(hosted, caller.token)
             _require_version(hosted, caller)
             acting = acting_seat(hosted, seat, action, role)
             step = steps.act(hosted.game, acting, action, self._chain(hosted), at)

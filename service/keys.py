@@ -12,9 +12,8 @@ import re
 import stat
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -32,6 +31,7 @@ TokenKind: TypeAlias = Literal["seat", "host"]
 Entropy: TypeAlias = Callable[[int], bytes]
 
 NONCE_SIZE: Final = 12
+_HEAD: Final = enc(f"{PROTOCOL}/head".encode())
 _KEY_FILE: Final = re.compile(r"[0-9a-f]{64}\n?")
 _KEYS_FILE: Final = re.compile(r"[0-9a-f]{64}\n(retired [0-9a-f]{64}\n)*")
 
@@ -68,8 +68,7 @@ class ServerKey:
             raise ValueError("sealed with another server key") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(NamedTuple):
     """A head that the server has signed: proof for whoever keeps it (section 5)."""
 
     game: str
@@ -104,7 +103,7 @@ class SigningKeys:
 
     def sign(self, game: str, seq: int, head: bytes) -> Receipt:
         """The receipt for the entry ``seq``, whose hash is ``head``."""
-        message = enc(f"{PROTOCOL}/head".encode(), game.encode(), u32(seq), head)
+        message = _HEAD + enc(game.encode(), u32(seq), head)
         return Receipt(
             game, seq, head, self._key_id, crypto_sign(message, self._secret)[:crypto_sign_BYTES]
         )

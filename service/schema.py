@@ -21,6 +21,12 @@ class Model(BaseModel):
     )
 
 
+def fields_of(model: Model) -> dict[str, Any]:
+    """The fields of a flat model (one without models inside), for JSON: what ``model_dump`` gives
+    in ten times as long."""
+    return dict(model.__dict__)
+
+
 Loc: TypeAlias = tuple[int | str, ...]
 
 _BOUNDS: Final = {

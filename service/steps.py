@@ -41,6 +41,7 @@ from service.game import (
 )
 from service.log import NO_HASH, Entry, EntryType
 from service.rules.base import Action, Event, Outcome, Resign, Ruleset
+from service.schema import fields_of
 
 
 class Step(NamedTuple):
@@ -278,7 +279,7 @@ def _do(
         events, state = ruleset.play(game.state, seat, action, cup)
     except ThrowsExhausted:
         return _finish(game, ruleset.exhausted(game.state), chain, at)
-    asked = late_action(action, seat) if late else action.model_dump(mode="json")
+    asked = late_action(action, seat) if late else fields_of(action)
     data: dict[str, Any] = {
         "seat": None if late else seat,
         "action": asked,
@@ -295,8 +296,8 @@ def _do(
 
 
 def event_json(event: Event) -> dict[str, Any]:
-    """An event as an ``acted`` entry holds it."""
-    return event.model_dump(mode="json", exclude_none=True)
+    """An event as an ``acted`` entry holds it; no event has models inside."""
+    return {name: value for name, value in fields_of(event).items() if value is not None}
 
 
 def _finish(game: Game, outcome: Outcome, chain: KeyChain, at: int) -> Step:

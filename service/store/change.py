@@ -136,8 +136,9 @@ class Job:
     """A change that waits for the committer.
 
     ``check`` raises a Refusal for a caller who may not even see an earlier answer; ``decide``
-    makes the change from the game as it stands (null if there is none), or raises a Refusal.
-    Both may run more than once and must therefore be pure.
+    makes the change from the game as it stands (null if there is none), or raises a Refusal; it
+    runs right after a ``check`` of the same game, and may use what that has found. Both may run
+    more than once and must change nothing else.
     """
 
     game_id: str

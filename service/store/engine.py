@@ -6,7 +6,7 @@ WAL-reset bug, and one process that writes. PostgreSQL: its default durability, 
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -143,7 +143,29 @@ def _begin(connection: Connection) -> None:
     # has written: whoever means to write says so at the start.
     begin = connection.get_execution_options().get("begin", "BEGIN")
     if begin is not None:
-        connection.exec_driver_sql(begin)
+        run_directly(connection, begin)
+
+
+def run_directly(
+    connection: Connection, statement: str, rows: Sequence[Sequence[Any]] = ((),)
+) -> int:
+    """Runs a statement of SQLite once for each row of parameters; returns how many rows it met.
+
+    SQLAlchemy does more around a statement than these take, and so their driver is asked itself,
+    unless somebody listens to statements. Errors are those of SQLAlchemy.
+    """
+    if connection.dispatch.before_cursor_execute:
+        return connection.exec_driver_sql(statement, list(map(tuple, rows))).rowcount
+    cursor = connection.connection.cursor()
+    try:
+        cursor.executemany(statement, rows)
+    except SQLITE.Error as error:
+        raise DBAPIError.instance(
+            statement, None, error, SQLITE.Error, hide_parameters=True, dialect=connection.dialect
+        ) from error
+    finally:
+        cursor.close()
+    return int(cursor.rowcount)
 
 
 # --- PostgreSQL ---------------------------------------------------------------------------------

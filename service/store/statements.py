@@ -30,6 +30,7 @@ from sqlalchemy import (
 )
 
 from service.store import tables
+from service.store.engine import run_directly
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -87,7 +88,7 @@ class _RowByRow(Statements):
     def add(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
         if rows:
             text, pick = self._add(table)
-            connection.exec_driver_sql(text, [pick(row) for row in rows])
+            run_directly(connection, text, [pick(row) for row in rows])
 
     def move(self, connection: Connection, rows: Sequence[Row]) -> int:
         alike: dict[tuple[str, ...], list[Row]] = {}
@@ -96,7 +97,7 @@ class _RowByRow(Statements):
         moved = 0
         for names, some in alike.items():
             text, pick = self._move(names)
-            moved += connection.exec_driver_sql(text, [pick(row) for row in some]).rowcount
+            moved += run_directly(connection, text, [pick(row) for row in some])
         return moved
 
 
