@@ -5,8 +5,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import make_url, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import event, make_url, text
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from service.errors import BadSetting
 from service.store import Store, engine, upgrade
@@ -244,3 +244,27 @@ def test_a_write_has_its_lock_from_the_beginning(tmp_path, monkeypatch):
 def test_a_file_system_without_a_write_ahead_log_is_refused(tmp_path, monkeypatch):
     monkeypatch.setitem(engine._PRAGMAS, "journal_mode", "DELETE")
     assert "journal_mode=wal" in refusal(f"sqlite:///{tmp_path / 'x.db'}")
+
+
+@pytest.mark.parametrize("heard", [False, True], ids=["by the driver", "heard by a listener"])
+def test_a_statement_that_is_run_directly_fails_and_counts_as_any_other(tmp_path: Path, heard):
+    heard_of: list[str] = []
+
+    def hear(_c: object, _cursor: object, statement: str, *_: object) -> None:
+        heard_of.append(statement)
+
+    opened_engine = engine.open_engine(f"sqlite:///{tmp_path / 'a.db'}")
+    if heard:
+        event.listen(opened_engine, "before_cursor_execute", hear)
+    with opened_engine.connect() as connection:
+        engine.run_directly(connection, "CREATE TABLE one (id INTEGER PRIMARY KEY)")
+        insert = "INSERT INTO one VALUES (?)"
+        assert engine.run_directly(connection, insert, [(1,), (2,)]) == 2
+        assert engine.run_directly(connection, "UPDATE one SET id = 3 WHERE id = ?", [(9,)]) == 0
+        with pytest.raises(IntegrityError):
+            engine.run_directly(connection, insert, [(1,)])
+        with pytest.raises(OperationalError) as failed:
+            engine.run_directly(connection, "INSERT INTO two VALUES (?)", [("a secret",)])
+    assert "a secret" not in str(failed.value)
+    assert (insert in heard_of) is heard
+    opened_engine.dispose()

@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from service.errors import StaleVersion
 from service.log import parse
-from service.store import Answer, Change, Holder, HostedGame, Store, Write
+from service.store import DAY_MS, Answer, Change, Holder, HostedGame, Store, Write
 from tests.hosted import (
     AT,
     anybody,
@@ -148,6 +148,35 @@ def test_a_server_never_decides_from_what_another_has_left_behind(postgresql_url
                 assert seen.game.version == version
             with pytest.raises(StaleVersion):
                 await roll(one, made, version=12)
+
+    run(story())
+
+
+def test_a_game_that_another_server_has_moved_takes_no_other_one_along(postgresql_url):
+    """One batch: a game that has moved under our hands, one that is as we know it, one that is new,
+    and one whose row changes in more columns than the others'."""
+
+    async def story():
+        async with opened(postgresql_url) as one, opened(postgresql_url) as two:
+            moved, still, later = await created(one), await created(one), await created(one)
+            await roll(two, moved, at=AT + 7)
+            new = table()
+            async with one_batch(one):
+                told = [
+                    asked(one, moved, moved.roll(AT + 8)),
+                    asked(one, still, still.roll(AT + 9)),
+                    asked(one, new, new.create),
+                    asked(one, new, new.roll(AT + 10)),
+                    asked(one, later, later.roll(AT + DAY_MS)),
+                ]
+            bodies = [(await answer).body for answer in told]
+            assert [parse(bodies[place]).seq for place in (0, 1, 3, 4)] == [5, 4, 4, 4]
+            for made, body in zip((moved, still, new, later), bodies[:2] + bodies[3:], strict=True):
+                assert (await two.lines(made.id))[-1] == body
+                assert await seqs(two, made.id) == list(range(parse(body).seq + 1))
+            found = await two.game(later.id)
+            assert found is not None
+            assert found.game.at == AT + DAY_MS
 
     run(story())
 

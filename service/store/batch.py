@@ -153,33 +153,36 @@ class Batch:
         add = partial(self._statements.add, connection)
         add(tables.game, [records.new_row(hosted) for hosted in new])
         add(tables.root_salt, [records.salt_row(hosted) for hosted in new])
-        self._move(connection, moved)
-        self._write_holders(connection)
+        rows = self._moved_rows(moved)
         entries = [
             row
             for hosted in written
             for row in records.entry_rows(hosted, self._lines[hosted.game.id])
         ]
-        add(tables.entry, entries)
+        # Compare and set: what was read must still stand.
+        if self._statements.advance(connection, rows, entries) != len(rows):
+            raise Moved
+        self._write_holders(connection)
         add(tables.answer, sorted(self._new_answers, key=itemgetter("scope")))
 
-    def _move(self, connection: Connection, moved: Sequence[HostedGame]) -> None:
-        """Compare and set: what was read must still stand."""
-        if not moved:
-            return
-        rows = [self._moved_row(hosted) for hosted in moved]
-        if self._statements.move(connection, rows) != len(rows):
-            raise Moved
-
-    def _moved_row(self, hosted: HostedGame) -> dict[str, Any]:
-        """Without what is as it was, where the database would write its indexes anew for it."""
-        stored = self._stored[hosted.game.id]
-        row = records.advanced_row(hosted)
-        row |= {"at_id": hosted.game.id, "at_revision": stored.revision}
-        searched = records.searched_row(hosted)
-        if not self._statements.partial or searched != records.searched_row(stored):
-            row |= searched
-        return row
+    def _moved_rows(self, moved: Sequence[HostedGame]) -> list[dict[str, Any]]:
+        """Without what is as it was, which is dear to write anew and to send."""
+        before = [self._stored[hosted.game.id] for hosted in moved]
+        searched = [records.searched_row(hosted) for hosted in moved]
+        stays = [
+            records.searched_row(one) == now for one, now in zip(before, searched, strict=True)
+        ]
+        if self._statements.alike and not all(stays):
+            stays = [False] * len(moved)
+        return [
+            {
+                **records.advanced_row(hosted),
+                **({} if same else now),
+                "at_id": stored.game.id,
+                "at_revision": stored.revision,
+            }
+            for hosted, stored, now, same in zip(moved, before, searched, stays, strict=True)
+        ]
 
     def _write_holders(self, connection: Connection) -> None:
         reseated = sorted(self._reseated)

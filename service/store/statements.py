@@ -18,6 +18,7 @@ from sqlalchemy import (
     Connection,
     Dialect,
     Insert,
+    Select,
     String,
     Table,
     Text,
@@ -49,10 +50,10 @@ MOVED: Final = (
 
 
 class Statements(ABC):
-    """Writing many rows in one statement each; a row is a mapping by column. ``partial`` says that
-    a row which moves may leave out columns that stay as they are."""
+    """Writing many rows in one statement each; a row is a mapping by column. ``alike`` says that
+    all rows that move have the same columns."""
 
-    partial: ClassVar[bool] = False
+    alike: ClassVar[bool]
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -64,7 +65,15 @@ class Statements(ABC):
     @abstractmethod
     def move(self, connection: Connection, rows: Sequence[Row]) -> int:
         """Compare and set: gives each game its new columns if it still stands at ``at_revision``;
-        ``at_id`` names it. Returns how many did, of rows in the order of ids."""
+        ``at_id`` names it. A column that a row leaves out stays as it is. Returns how many did,
+        of rows in the order of ids."""
+
+    def advance(self, connection: Connection, rows: Sequence[Row], entries: Sequence[Row]) -> int:
+        """Moves games, if there are any, and adds entries; returns how many games did move, and
+        unless all did nothing may be committed."""
+        moved = self.move(connection, rows) if rows else 0
+        self.add(connection, tables.entry, entries)
+        return moved
 
 
 def statements(dialect: Dialect) -> Statements:
@@ -73,7 +82,7 @@ def statements(dialect: Dialect) -> Statements:
 
 
 class _RowByRow(Statements):
-    partial = True
+    alike = False
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
@@ -111,9 +120,12 @@ def _moving_one(names: Sequence[str]) -> Update:
 
 
 class _AsArrays(Statements):
+    alike = True
+
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
-        self._move = self._compiled(_moving())
+        self._move = cache(lambda names: self._compiled(_moving(names)))
+        self._advance = cache(lambda names: self._compiled(_advancing(names)))
         self._add = cache(lambda table: self._compiled(_adding(table)))
 
     def _compiled(self, statement: Any) -> str:
@@ -125,12 +137,22 @@ class _AsArrays(Statements):
             connection.exec_driver_sql(self._add(table), _by_column(rows))
 
     def move(self, connection: Connection, rows: Sequence[Row]) -> int:
-        return connection.exec_driver_sql(self._move, _by_column(rows)).rowcount
+        text = self._move(tuple(rows[0]))
+        return connection.exec_driver_sql(text, _by_column(rows)).rowcount
+
+    def advance(self, connection: Connection, rows: Sequence[Row], entries: Sequence[Row]) -> int:
+        if not rows or not entries:
+            return super().advance(connection, rows, entries)
+        text = self._advance(tuple(rows[0]))
+        columns = _by_column(rows) | _by_column(entries)
+        return int(connection.exec_driver_sql(text, columns).scalar_one())
 
 
-def _moving() -> Update:
+def _moving(names: Sequence[str]) -> Update:
+    """With ``names``, the columns of the rows."""
     game = tables.game
-    given = _given({"at_id": game.c.id, "at_revision": game.c.revision}, game.c, MOVED)
+    set_anew = [name for name in names if name in MOVED]
+    given = _given("given", {"at_id": game.c.id, "at_revision": game.c.revision}, game.c, set_anew)
     # The rows are locked in the order of ids, so that two servers never wait for each other.
     held = (
         select(game.c.id)
@@ -141,18 +163,29 @@ def _moving() -> Update:
     )
     return (
         update(game)
-        .values({name: given.c[name] for name in MOVED})
+        .values({name: given.c[name] for name in set_anew})
         .where(game.c.id == held.c.id, game.c.id == given.c.at_id)
         .where(game.c.revision == given.c.at_revision)
     )
 
 
+def _advancing(names: Sequence[str]) -> Select[int]:
+    """Both in one round trip; the entries are added only if all games have moved."""
+    moved = _moving(names).returning(tables.game.c.id).cte("moved")
+    count = select(func.count()).select_from(moved)
+    columns = tables.entry.c.keys()
+    lines = select(_given("lines", {}, tables.entry.c, columns)).where(
+        count.scalar_subquery() == func.cardinality(bindparam("at_id", type_=ARRAY(Text())))
+    )
+    return count.add_cte(insert(tables.entry).from_select(columns, lines).cte("added"))
+
+
 def _adding(table: Table) -> Insert:
     names = table.columns.keys()
-    return insert(table).from_select(names, select(_given({}, table.c, names)))
+    return insert(table).from_select(names, select(_given("given", {}, table.c, names)))
 
 
-def _given(named: dict[str, Any], columns: Any, names: Sequence[str]) -> CTE:
+def _given(name: str, named: dict[str, Any], columns: Any, names: Sequence[str]) -> CTE:
     """Rows that come as one array a column."""
     # As texts of any length: a cast to a shorter one would cut them, a column refuses them.
     types = {
@@ -161,9 +194,9 @@ def _given(named: dict[str, Any], columns: Any, names: Sequence[str]) -> CTE:
     }
     arrays = [bindparam(name, type_=ARRAY(kind)) for name, kind in types.items()]
     rows = func.unnest(*arrays).table_valued(
-        *(Column(name, kind) for name, kind in types.items()), name="rows"
+        *(Column(column, kind) for column, kind in types.items())
     )
-    return select(rows.render_derived()).cte("given")
+    return select(rows.render_derived()).cte(name)
 
 
 def _by_column(rows: Sequence[Row]) -> dict[str, list[Any]]:
