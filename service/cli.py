@@ -22,7 +22,7 @@ from service.api.draining import end_in_peace
 from service.api.house import check, export_old
 from service.errors import BadSetting, Unavailable
 from service.keys import key_id, rotate_signing_key
-from service.settings import Settings, read
+from service.settings import Settings, read, unknown
 from service.store import current, upgrade
 from service.terminal import Wanted
 from service.terminal import play as play_in_terminal
@@ -81,6 +81,8 @@ def serve(
             data_dir=data_dir,
             log_level=log_level,
         )
+        for line in unknown(os.environ):
+            typer.echo(f"cubilete: {line}", err=True)
         if settings.workers > 1 and settings.database.startswith("sqlite"):
             raise BadSetting("CUBILETE_WORKERS: SQLite takes one process; use PostgreSQL for more")
         # What is wrong with database or key is told here, in one line, before a worker starts.

@@ -1,6 +1,8 @@
 """The settings of a server, from ``CUBILETE_*`` variables. Read only by the entry points."""
 
 import re
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,6 +13,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from service.errors import BadSetting
 
 _PREFIX = "CUBILETE_"
+# What Kubernetes and Docker tell of a service with this name.
+_LINK = re.compile(r"CUBILETE_(SERVICE_|PORT_[0-9])")
 _HOST = re.compile(r"(\*\.)?[a-z0-9._-]+|\[[0-9a-f:.]+\]")
 _ORIGIN = re.compile(r"https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 _Rate = Annotated[int, Field(ge=0, le=10_000_000)]
@@ -179,6 +183,15 @@ class Settings(BaseSettings):
     def exports(self) -> Path:
         """Where the records of deleted games are written."""
         return self.export_dir or self.data_dir / "exported"
+
+
+def unknown(variables: Iterable[str]) -> Iterator[str]:
+    """One line for each of these variables that looks like a setting and is none."""
+    known = {_PREFIX + name.upper() for name in Settings.model_fields}
+    for name in sorted({variable.upper() for variable in variables}):
+        if name.startswith(_PREFIX) and name not in known and not _LINK.match(name):
+            meant = get_close_matches(name, known, 1, cutoff=0.85)
+            yield f"{name}: no such setting{f' ({meant[0]}?)' if meant else ''}, passed over"
 
 
 def _listed(text: str) -> tuple[str, ...]:

@@ -253,6 +253,25 @@ def test_every_command_tells_a_wrong_setting_in_one_line(command):
     require_one_line(told, "port")
 
 
+def test_a_variable_that_is_no_setting_is_named_without_its_value(home):
+    (home / "text").write_text("")
+    told = serve(
+        CUBILETE_SREVER_KEY=KEY,
+        CUBILETE_ELSEWHERE=SECRET,
+        CUBILETE_SERVICE_HOST="10.0.0.1",
+        CUBILETE_PORT_8000_TCP_ADDR="10.0.0.1",
+        CUBILETE_LOG_LEVEL="debug",
+        cubilete_queue_limit="7",
+        CUBILETE_DATA_DIR=str(home / "text"),
+    )
+    *passed_over, last = told.stderr.splitlines()
+    assert passed_over == [
+        "cubilete: CUBILETE_ELSEWHERE: no such setting, passed over",
+        "cubilete: CUBILETE_SREVER_KEY: no such setting (CUBILETE_SERVER_KEY?), passed over",
+    ]
+    assert last.startswith("cubilete: CUBILETE_DATA_DIR")
+
+
 def test_the_settings_never_show_the_server_key(monkeypatch):
     monkeypatch.setenv("CUBILETE_SERVER_KEY", KEY)
     settings = read()
