@@ -394,7 +394,11 @@ class Croupier:
         """The next game of the series: same seats and tokens, same settings or new options."""
         before, may = await self.read(game_id), host(caller.token)
         may(before)
-        steps.require_over(before.game)  # for good: nobody has a key chain made for nothing
+        # Both are for good: nobody has a key chain made for nothing, but a retry with its key.
+        steps.require_over(before.game)
+        if before.series.next_game is not None and caller.retry is None:
+            _require_version(before, caller)
+            raise RematchExists(game=before.series.next_game)
         at, salt = self._now(), self._entropy(32)
         next_id = keys.new_game_id(at, self._entropy)
         salts = [self._entropy(32) for _ in before.holders]

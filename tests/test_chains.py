@@ -1,7 +1,16 @@
 """The cache of key chains."""
 
+from pathlib import Path
+
+import pytest
+
+from service.api import views
 from service.chains import ChainCache
 from service.dice import KeyChain
+from service.errors import RematchExists, StaleVersion
+from service.requests import Caller
+from tests.hosted import retry, run
+from tests.timed import house
 
 
 def chain(length: int) -> KeyChain:
@@ -30,3 +39,34 @@ def test_one_chain_is_kept_however_long_it_is():
     cache.put("a", chain(50))
     cache.put("b", chain(60))
     assert (cache.get("a"), cache.get("b") is not None) == (None, True)
+
+
+def test_a_second_rematch_makes_no_chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """But for a retry, which only the store knows."""
+    made: list[int] = []
+
+    def make(root: bytes, length: int) -> KeyChain:
+        made.append(length)
+        return KeyChain(root, length)
+
+    async def story() -> None:
+        async with house(f"sqlite:///{tmp_path / 'a.db'}", tmp_path) as one:
+            game = await one.create()
+            await game.act(1, "resign")
+            token, key = game.told["tokens"]["host"], retry()
+
+            async def again(caller: Caller) -> bytes:
+                answer = await one.croupier.rematch(game.id, None, caller, views.rematched)
+                return answer.body
+
+            monkeypatch.setattr("service.croupier.KeyChain", make)
+            first = await again(Caller(token, key))
+            assert await again(Caller(token, key)) == first
+            assert len(made) == 2
+            with pytest.raises(RematchExists):
+                await again(Caller(token))
+            with pytest.raises(StaleVersion):
+                await again(Caller(token, version=1))
+            assert len(made) == 2
+
+    run(story())

@@ -362,9 +362,9 @@ class Ruleset(ABC, Generic[Opts, S, E]):
         """The kinds of action that the host takes for the table, at any table."""
         return ()
 
+    @abstractmethod
     def can_resign(self, state: S, seat: int) -> bool:
         """Whether the seat is still in the game."""
-        return True
 
     def refusal(self, state: S, seat: int | None, action: Action) -> str:
         """Why an action of a seat that may act is not legal: one of ``reasons``."""
