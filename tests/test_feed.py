@@ -186,12 +186,13 @@ def test_a_stream_that_waits_holds_no_connection_of_the_database(tmp_path):
         event.listen(Pool, "checkin", given_back)
         try:
             async with opened(tmp_path) as house:
-                before = sum(out)
                 readers = [await house.listen() for _ in range(20)]
                 for reader in readers:
                     await reader.until("snapshot")
-                assert sum(out) == before
                 assert 1 in out, "they are counted"
+                # The committer keeps one; whatever else looks gives its own back.
+                while sum(out) > 1:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
                 for reader in readers:
                     reader.go()
                     await reader.task
