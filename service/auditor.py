@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeAlias
 from service.errors import GameNotFound, Unavailable
 from service.examination import Finding, examine
 from service.log import jsonl
+from service.memory import end_if_out_of_memory, guarded_task
 from service.slots import Slots
 from service.store import Answer, Change, HostedGame, Store, Write
 from service.tasks import end
@@ -48,6 +49,7 @@ class Auditor:
         """Stops; what is due is found again at the next start."""
         await end([self._task])
 
+    @guarded_task
     async def _run(self) -> None:
         await self._audit_what_is_left()
         while True:
@@ -75,7 +77,8 @@ class Auditor:
                 _log.warning("game %s could not be audited now: %s", game_id, error)
                 await asyncio.sleep(_PAUSE_S)
                 continue
-            except Exception:  # the others are audited all the same
+            except Exception as error:  # the others are audited all the same
+                end_if_out_of_memory(error)
                 _log.exception("the audit of game %s broke off", game_id)
             return
 

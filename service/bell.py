@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from typing import Final, Protocol, TypeAlias
 
 from service.errors import Unavailable
+from service.memory import guarded_task
 from service.tasks import end
 
 Wake: TypeAlias = Callable[[], None]
@@ -108,6 +109,7 @@ class Bell:
 
     # -- other processes -------------------------------------------------------------------------
 
+    @guarded_task
     async def _send(self, wire: Wire) -> None:
         """What is rung while one message is on its way goes with the next."""
         while True:
@@ -121,6 +123,7 @@ class Bell:
                 _log.warning("other processes can't be rung now: %s", error)
                 await asyncio.sleep(_AGAIN_S)
 
+    @guarded_task
     async def _listen(self, wire: Wire) -> None:
         while True:
             try:
@@ -130,6 +133,7 @@ class Bell:
                 _log.warning("other processes can't be heard now: %s", error)
             await asyncio.sleep(_AGAIN_S)
 
+    @guarded_task
     async def _poll(self, revisions: Revisions) -> None:
         known: Mapping[str, int] = {}
         while True:

@@ -22,6 +22,7 @@ from service.api.draining import end_in_peace
 from service.api.house import check, export_old
 from service.errors import BadSetting, Unavailable
 from service.keys import key_id, rotate_signing_key
+from service.memory import watch_process
 from service.settings import Settings, read, unknown
 from service.store import current, upgrade
 from service.terminal import Wanted
@@ -90,6 +91,7 @@ def serve(
         _require_address(settings.host, settings.port)
     end_in_peace()
     if settings.workers == 1:
+        watch_process()
         _run(settings, create_app(settings))
     else:
         os.environ.update(_as_variables(settings))
@@ -113,6 +115,7 @@ def _require_address(host: str, port: int) -> None:
 
 def from_environment() -> Any:
     """The application of one of several workers, whose settings come from the environment."""
+    watch_process()
     return create_app(read())
 
 

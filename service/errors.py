@@ -25,9 +25,10 @@ CubileteError
 └── ThrowsExhausted              no refusal: the game ends on its current scores
 """
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 
 class CubileteError(Exception):
@@ -292,3 +293,43 @@ class Unavailable(CubileteError):
 
 class ThrowsExhausted(CubileteError):
     """An action needs more throws than the key chain has left."""
+
+
+# --- what nobody raises on purpose ----------------------------------------------------------------
+
+_DEPTH: Final = 32
+_NO_THREAD: Final = ("can't start new thread", "can't allocate lock")
+_NO_BUFFER: Final = "Not enough memory"  # orjson, as if the text were wrong
+
+
+def failed_allocation(error: BaseException | None) -> BaseException | None:
+    """The failed allocation behind a failure, whatever a library has made of it."""
+    for _ in range(_DEPTH):
+        if error is None or _is_one(error):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _is_one(error: BaseException) -> bool:
+    """By the type first: no text of a caller's making may end a process."""
+    if isinstance(error, MemoryError):
+        return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    if isinstance(error, RuntimeError):
+        return str(error) in _NO_THREAD
+    if isinstance(error, ValueError):
+        return str(getattr(error, "msg", "")).startswith(_NO_BUFFER)
+    return _is_one_of_a_driver(error)
+
+
+def _is_one_of_a_driver(error: BaseException) -> bool:
+    """SQLite names it. libpq has its words and no SQLSTATE; a server that is itself out of memory
+    has one, or calls it fatal, and lives elsewhere."""
+    if str(getattr(error, "sqlite_errorname", "")).endswith("NOMEM"):
+        return True
+    if getattr(error, "sqlstate", "") is not None:
+        return False
+    said = str(error).strip()
+    return said.endswith("out of memory") and "FATAL" not in said

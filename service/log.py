@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, get_args
 import orjson
 
 from service.dice import PROTOCOL, enc, u32
+from service.errors import failed_allocation
 
 EntryType: TypeAlias = Literal[
     "created",
@@ -120,6 +121,8 @@ def parse(line: bytes) -> Entry:
     except NotCanonical:
         raise
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        if failed_allocation(error) is not None:
+            raise MemoryError from error  # which says nothing about the line
         raise NotCanonical("not JSON as a line holds it") from error
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from service.errors import Refusal, Unavailable
+from service.memory import end_if_out_of_memory
 from service.tasks import end
 
 _log = logging.getLogger(__name__)
@@ -60,7 +61,8 @@ class PlayingOn:
                 more = more or game_id in self._again
         except (Refusal, Unavailable) as error:
             _log.warning("the bots of game %s stopped: %s", game_id, error)
-        except Exception:  # nobody waits for the task who could be told
+        except Exception as error:  # nobody waits for the task who could be told
+            end_if_out_of_memory(error)
             _log.exception("the bots of game %s broke off", game_id)
         finally:  # at once: whoever says that a bot is due from now on starts a new task
             self._again.discard(game_id)

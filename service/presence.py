@@ -9,6 +9,7 @@ from typing import Final, Protocol, TypeAlias
 
 from service.bell import Bell
 from service.errors import Unavailable
+from service.memory import guarded_task
 from service.tasks import end
 
 RING: Final = "presence"
@@ -99,6 +100,7 @@ class PresenceBoard:
 
     # -- other processes -------------------------------------------------------------------------
 
+    @guarded_task
     async def _run(self, peers: Peers) -> None:
         leave = self._bell.watch(RING, self._woken.set)
         try:

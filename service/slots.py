@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from service.errors import Unavailable
+from service.memory import guarded
 
 T = TypeVar("T")
 
@@ -37,7 +38,7 @@ class Slots:
         free again when the work ends, even if nobody waits for it any more."""
         self._take()
         try:
-            future = self._executor.submit(work, *arguments)
+            future = self._executor.submit(guarded(work), *arguments)
         except BaseException:
             self._give_back()
             raise

@@ -24,6 +24,7 @@ from service.errors import CubileteError, GameFrozen, GameNotFound, Unavailable
 from service.game import ENDED, GOING
 from service.hosting import audit_record
 from service.keys import Entropy
+from service.memory import end_if_out_of_memory, guarded_task
 from service.server_time import ServerTime
 from service.store import DAY_MS, Store
 from service.tasks import end
@@ -87,6 +88,7 @@ class Sweeper:
         if self._task is not None:
             await end([self._task])
 
+    @guarded_task
     async def _run(self, pause_ms: int, entropy: Entropy) -> None:
         number = 0
         while True:
@@ -110,6 +112,7 @@ class Sweeper:
             self._failed(error)
             _log.warning("the sweep breaks off: %s", error)
         except Exception as error:
+            end_if_out_of_memory(error)
             self._failed(error)
             _log.exception("the sweep breaks off")
 
@@ -205,9 +208,11 @@ class Sweeper:
             with suppress(CubileteError):
                 await self._store.freeze([game_id])
         except OSError as error:  # a disk that refuses: the way that led there tells nothing
+            end_if_out_of_memory(error)
             self._failed(error)
             _log.error("game %s could not be swept: %s", game_id, error)
         except Exception as error:
+            end_if_out_of_memory(error)
             self._failed(error)
             _log.exception("game %s could not be swept", game_id)
         return False

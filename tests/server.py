@@ -98,6 +98,11 @@ class Server:
         """As an operator would; returns the exit code."""
         return self._end(signal.SIGTERM)
 
+    def wait(self, patience_s: float) -> int:
+        """Until the process ends by itself; returns the exit code."""
+        assert self._process is not None
+        return self._process.wait(patience_s)
+
     def _end(self, how: signal.Signals) -> int:
         process, self._process = self._process, None
         if process is None:

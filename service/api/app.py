@@ -1,5 +1,6 @@
 """The composition root: settings in, an application out."""
 
+import asyncio
 import gc
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -39,6 +40,7 @@ from service.api.transport import Transport, in_one_line
 from service.api.waiting import WaitingGames
 from service.errors import Refusal, Unavailable
 from service.examiner import Examiner
+from service.memory import end_if_out_of_memory, watch_loop
 from service.settings import Settings
 from service.slots import Slots
 
@@ -53,10 +55,14 @@ class _Application(FastAPI):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["app"] = self
-        if scope["type"] == "http":
-            await self.front(scope, receive, send)
-        else:
-            await self.by_route(scope, receive, in_one_line(send))
+        try:
+            if scope["type"] == "http":
+                await self.front(scope, receive, send)
+            else:
+                await self.by_route(scope, receive, in_one_line(send))
+        except BaseException as error:
+            end_if_out_of_memory(error)  # before the server makes a 500 of it
+            raise
 
     def build_middleware_stack(self) -> ASGIApp:
         """Without the outermost wrapper: faults are told by ``Transport``, and not as text."""
@@ -78,6 +84,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        watch_loop(asyncio.get_running_loop())
         async with open_house(settings, measured) as house:
             app.state.croupier, app.state.live = house.croupier, house.live
             # What is there by now stays: to look through it again and again would take the

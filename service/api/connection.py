@@ -22,6 +22,7 @@ from service.api.address import Network, group_of, holds
 from service.api.problems import MEDIA_TYPE, STATUS
 from service.api.reading import UPLOAD_LIMIT
 from service.api.texts import PROBLEMS
+from service.memory import end_if_out_of_memory
 
 HEAD_LIMIT: Final = 16 * 1024
 TARGET_LIMIT: Final = 8 * 1024
@@ -259,19 +260,29 @@ class Connection(HttpToolsProtocol):
             self._head_bytes += len(data)
         else:
             self._framing_bytes += len(data)
+        rest: bytes | None = None
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            if self._upgrading:
-                self._feed_as_asked_without(data[upgrade.args[0] :])
-            elif not self._ended:
-                self.cycle.keep_alive = False  # a CONNECT, which is answered like any method
-                self._ended = True
-        except httptools.HttpParserError:
+            rest = self._rest(data, upgrade)
+        except httptools.HttpParserError as error:
+            end_if_out_of_memory(error)
             if not self._ended:
                 self._refuse("malformed_request")
+        if rest is not None:  # here, where no failure is taken for what follows from the upgrade
+            self._feed_as_asked_without(rest)
         if not self._ended:
             self._require_bounds()
+
+    def _rest(self, data: bytes, upgrade: httptools.HttpParserUpgrade) -> bytes | None:
+        """What follows the head of a request that asks for an upgrade; null where there is
+        nothing to go on with."""
+        if self._upgrading:
+            return data[upgrade.args[0] :]
+        if not self._ended:
+            self.cycle.keep_alive = False  # a CONNECT, which is answered like any method
+            self._ended = True
+        return None
 
     def _feed_as_asked_without(self, rest: bytes) -> None:
         """There is nothing to upgrade to, and the parser would take the body for what follows an
@@ -288,7 +299,8 @@ class Connection(HttpToolsProtocol):
         self._upgrading, self._in_head, self._codings = False, True, []
         try:
             self.parser.feed_data(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            end_if_out_of_memory(error)
             if not self._ended:
                 self._refuse("malformed_request")
 

@@ -14,6 +14,7 @@ from service.api import views
 from service.bell import Bell
 from service.croupier import Croupier
 from service.errors import GameFrozen, GameNotFound, Unavailable
+from service.memory import end_if_out_of_memory, guarded_task
 from service.presence import PresenceBoard
 from service.store import HostedGame
 
@@ -112,6 +113,7 @@ class Feed:
         if self._reading is not None:
             self._reading.cancel()
 
+    @guarded_task
     async def _follow(self) -> None:
         try:
             while self._stale and self._listening:
@@ -131,6 +133,7 @@ class Feed:
         except GameFrozen:
             self.lost = "frozen"
         except Exception as error:  # whatever it is: those who listen wait for the next try
+            end_if_out_of_memory(error)
             if not isinstance(error, Unavailable):
                 _log.exception("a game could not be followed")
             self._stale = True

@@ -19,6 +19,7 @@ from service.export import open_directory
 from service.game import Game
 from service.heads import Head, HeadFile
 from service.keys import open_server_key, open_signing_keys
+from service.memory import end_if_out_of_memory
 from service.presence import PresenceBoard
 from service.redis_wire import RedisWire
 from service.server_time import ServerTime
@@ -100,7 +101,8 @@ async def _open(
         for follow in following:
             try:
                 follow(games)
-            except Exception:  # the commit stands, and the others follow all the same
+            except Exception as error:  # the commit stands, and the others follow all the same
+                end_if_out_of_memory(error)
                 _log.exception("what follows a commit has failed")
 
     try:

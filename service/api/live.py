@@ -18,6 +18,7 @@ from service.api.feed import Feed, Feeds
 from service.api.framing import Form
 from service.bell import Bell
 from service.errors import Unavailable
+from service.memory import guarded_task
 from service.presence import PresenceBoard
 from service.roles import seats_of
 from service.store import HostedGame
@@ -29,6 +30,7 @@ _SPREAD_MS: Final = 2_000
 _ENDED_RETRY_MS: Final = 3_600_000
 
 
+@guarded_task
 async def until_gone(receive: Receive) -> None:
     """Waits until the client has gone; the request must have been read."""
     while (await receive())["type"] != "http.disconnect":

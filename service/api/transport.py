@@ -14,6 +14,7 @@ from service.api.headers import headers_of
 from service.api.metrics import Metrics
 from service.api.request_id import HEADER, RequestIds
 from service.errors import Refusal
+from service.memory import end_if_out_of_memory
 
 _ALWAYS: Final = (
     (b"cache-control", b"no-store"),
@@ -57,7 +58,8 @@ class Transport:
         except Refusal as refusal:
             more = refusal.headers if isinstance(refusal, problems.RateLimited) else None
             await problems.problem(Request(scope), refusal, more)(scope, receive, answer.send)
-        except Exception:
+        except Exception as error:
+            end_if_out_of_memory(error)
             if answer.status:
                 raise
             _log.exception("a request failed")

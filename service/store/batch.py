@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import Connection, delete, select
 
 from service.errors import CubileteError, KeyReused
+from service.memory import end_if_out_of_memory
 from service.store import records, tables
 from service.store.cache import GameCache, read_games, revisions
 from service.store.change import Answer, Change, HostedGame, Job
@@ -124,6 +125,7 @@ class Batch:
         except CubileteError as refusal:
             return refusal
         except Exception as bug:  # its own answer is 500, and no other job's
+            end_if_out_of_memory(bug)
             _log.exception("a change failed")
             return bug
         self._note(job, change)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import Connection, RowMapping, select
 
 from service.errors import GameFrozen
+from service.memory import end_if_out_of_memory
 from service.store import records, tables
 from service.store.change import HostedGame
 from service.store.listing import UNREADABLE
@@ -98,5 +99,6 @@ def _decoded(row: RowMapping, holders: Sequence[RowMapping]) -> HostedGame:
     try:
         return records.hosted_game(row, holders)
     except UNREADABLE as fault:
+        end_if_out_of_memory(fault)
         _log.error("game %s can't be read: %s", row["id"], type(fault).__name__)
         raise GameFrozen from fault

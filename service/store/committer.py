@@ -19,6 +19,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlch
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from service.errors import Unavailable
+from service.memory import end_if_out_of_memory, guarded
 from service.store.batch import Batch, Moved, Result
 from service.store.cache import GameCache
 from service.store.change import Answer, Committed, HostedGame, Job, Measure
@@ -85,6 +86,7 @@ class Committer:
 
     # -- the thread ------------------------------------------------------------------------------
 
+    @guarded
     def _run(self) -> None:
         going = True
         while going:
@@ -133,6 +135,7 @@ class Committer:
         except Unavailable:
             raise
         except Exception as error:
+            end_if_out_of_memory(error)
             if len(jobs) == 1:
                 return [_told(error)]
             _log.warning("a batch has failed, now one by one: %s", type(error).__name__)
@@ -150,6 +153,7 @@ class Committer:
             try:
                 result = self._commit([job])[0]
             except Exception as error:
+                end_if_out_of_memory(error)
                 result = _told(error)
             if isinstance(result, Unavailable):
                 stuck.add(job.game_id)
@@ -174,6 +178,7 @@ class Committer:
                 self._watch(batch)
                 return self._done(batch)
             except Exception as error:
+                end_if_out_of_memory(error)
                 self._disconnect()
                 if isinstance(error, Moved):
                     self._locking = _QUIET

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from service.memory import end_if_out_of_memory, guarded
 from service.store.batch import Result
 from service.store.change import Answer, Committed, HostedGame, Job
 
@@ -64,11 +65,13 @@ class Follower:
         self._settled.put(None)
         self._thread.join()
 
+    @guarded
     def _run(self) -> None:
         while (settled := self._settled.get()) is not None:
             try:
                 self._finish(settled)
-            except Exception:
+            except Exception as error:
+                end_if_out_of_memory(error)
                 _log.exception("answers could not be handed over")
             finally:  # the committer is not left waiting for room, whatever has happened
                 self._followed += 1
@@ -83,7 +86,8 @@ class Follower:
         try:
             if moved:
                 self._committed(moved)
-        except Exception:
+        except Exception as error:
+            end_if_out_of_memory(error)
             _log.exception("what follows a commit has failed")
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, RowMapping, Select, literal_column, select
 
 from service.errors import CubileteError
 from service.game import Setup, tallied
+from service.memory import end_if_out_of_memory
 from service.rules.base import Outcome
 from service.store import tables
 
@@ -124,6 +125,7 @@ def read_page(connection: Connection, query: Select[Any], limit: int) -> Page:
         try:
             games.append(_listed(row, names.get(row["id"], {})))
         except UNREADABLE as fault:
+            end_if_out_of_memory(fault)
             _log.error("game %s can't be read: %s", row["id"], type(fault).__name__)
             unreadable.append(row["id"])
     last = shown[-1] if len(rows) > limit else None

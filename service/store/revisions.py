@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from service.memory import end_if_out_of_memory, guarded_task
+
 Read: TypeAlias = Callable[[Sequence[str]], Awaitable[Mapping[str, int]]]
 
 
@@ -24,12 +26,14 @@ class Revisions:
             self._asking = asyncio.create_task(self._ask())
         return await future
 
+    @guarded_task
     async def _ask(self) -> None:
         while self._waiting:
             waiting, self._waiting = self._waiting, {}
             try:
                 found = await self._read(list(waiting))
             except Exception as error:
+                end_if_out_of_memory(error)
                 for future in _unanswered(waiting.values()):
                     future.set_exception(error)
                 continue

@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from service.errors import BadSetting, Unavailable
 from service.game import GOING
+from service.memory import guarded
 from service.store import listing, migrations, tables, upkeep
 from service.store.cache import GameCache, read_games
 from service.store.change import (
@@ -327,6 +328,7 @@ class Store:
         return loop.run_in_executor(self._readers, _run, engine, work, asked_at)
 
 
+@guarded
 def _run(engine: Engine, work: Callable[[Connection], T], asked_at: float) -> T:
     """Work in one transaction, once more if it met a connection that was lost meanwhile.
 

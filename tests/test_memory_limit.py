@@ -1,0 +1,287 @@
+"""A process that is given no memory ends as by a kill, and answers nothing from what is left."""
+
+import errno
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+
+import httpx
+import orjson
+import psycopg
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from service import log
+from service.errors import failed_allocation
+from service.memory import EXIT_CODE
+from service.store.engine import SQLITE
+from tests.game_client import keyed, new_game, new_key
+from tests.postgres import POSTGRESQL
+from tests.server import Server
+from tests.starving import PLACES, address_space
+from tests.test_crash import Table, settings
+
+PATIENCE_S = 20
+# Native code looks at no allocation, or ends the process by itself.
+DEATHS = (EXIT_CODE, -signal.SIGSEGV, -signal.SIGABRT)
+RECORD = b'{"seq":0}\n' * 400_000
+JSON_LINES = {"content-type": "application/jsonl"}
+limits = pytest.mark.skipif(
+    not hasattr(resource, "prlimit"), reason="nobody can limit a running process here"
+)
+
+
+# --- a server that meets its limit ----------------------------------------------------------------
+
+
+def give_no_more(pid: int) -> None:
+    """The process keeps what memory it has, and gets no more."""
+    size = address_space(pid)
+    resource.prlimit(pid, resource.RLIMIT_AS, (size, size))
+
+
+def require_honest(answer: httpx.Response) -> bool:
+    """Whether a request was done; if not, it is told so and may come again."""
+    if answer.status_code in (200, 201):
+        return True
+    assert answer.status_code == 503, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    return False
+
+
+class Play:
+    """Tables at which everybody rolls, and sends again what was not answered with the same key,
+    until nobody answers any more, or, with ``patience``, until they are told to stop."""
+
+    def __init__(self, server: Server, tables: Sequence[Table], patience: bool = False) -> None:
+        self.server = server
+        self.tables = tables
+        self.acked = threading.Semaphore(0)
+        self.stopped = threading.Event()
+        self._patience = patience
+
+    def at(self, table: Table) -> None:
+        with self.server.client() as client:
+            while not self.stopped.is_set():
+                table.unanswered = table.unanswered or new_key()
+                try:
+                    answer = table.roll(client, table.unanswered)
+                except httpx.TransportError:
+                    if not self._patience:
+                        return
+                    continue
+                if require_honest(answer):
+                    table.answered(answer)
+                    self.acked.release()
+
+    def wait(self, actions: int) -> None:
+        """For so many answers from now on."""
+        while self.acked.acquire(blocking=False):
+            pass
+        for _ in range(actions):
+            assert self.acked.acquire(timeout=PATIENCE_S)
+
+
+def until_nobody_answers(server: Server, ask: Callable[[httpx.Client], httpx.Response]) -> None:
+    with server.client() as client:
+        while True:
+            try:
+                answer = ask(client)
+            except httpx.TransportError:
+                return
+            require_honest(answer)
+
+
+def create(client: httpx.Client) -> httpx.Response:
+    return client.post("/v1/games", json=new_game(), headers=keyed(new_key()))
+
+
+def upload(client: httpx.Client) -> httpx.Response:
+    return client.post("/v1/audits", content=RECORD, headers=JSON_LINES)
+
+
+def look(client: httpx.Client) -> httpx.Response:
+    return client.get("/v1/games", params={"limit": 100})
+
+
+@limits
+@pytest.mark.parametrize("besides", [create, upload, look], ids=lambda ask: ask.__name__)
+def test_a_server_without_memory_ends_and_loses_and_doubles_nothing(besides, request, tmp_path):
+    server = Server(tmp_path, **settings("sqlite", request, tmp_path))
+    with server, ThreadPoolExecutor() as pool:
+        tables = [Table(server, Random(number)) for number in range(4)]
+        play = Play(server, tables)
+        asking = [pool.submit(play.at, table) for table in tables]
+        asking += [pool.submit(until_nobody_answers, server, besides) for _ in range(2)]
+        try:
+            play.wait(40)
+            give_no_more(server.pid)
+            ended = server.wait(PATIENCE_S)
+        finally:
+            server.kill()
+        for one in asking:
+            one.result()
+        server.start()
+        with server.client() as client:
+            for table in tables:
+                table.require_answered(client)
+                table.settle(client)
+                table.require_whole(client)
+    assert ended in DEATHS
+    if ended == EXIT_CODE:
+        assert "no memory is left" in server.log.read_text()
+
+
+def workers_of(server: Server) -> set[int]:
+    """The processes that serve, without those that only keep the books."""
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    serving = set()
+    for pid in children:
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except FileNotFoundError:  # it has just ended
+            continue
+        if b"spawn_main" in command:
+            serving.add(int(pid))
+    return serving
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@limits
+@pytest.mark.parametrize("kind", POSTGRESQL[:1])
+def test_of_two_workers_the_one_without_memory_ends_and_is_replaced(kind, request, tmp_path):
+    server = Server(tmp_path, CUBILETE_WORKERS="2", **settings(kind, request, tmp_path))
+    with server, ThreadPoolExecutor() as pool:
+        tables = [Table(server, Random(number)) for number in range(4)]
+        play = Play(server, tables, patience=True)
+        until(lambda: started(server) == 2)
+        playing = [pool.submit(play.at, table) for table in tables]
+        try:
+            play.wait(40)
+            limited, other = sorted(workers_of(server))
+            give_no_more(limited)
+            until(lambda: limited not in workers_of(server))
+            play.wait(40)
+            until(lambda: started(server) == 3)
+            play.wait(40)
+            now = workers_of(server)
+        finally:
+            play.stopped.set()
+        for one in playing:
+            one.result()
+        assert other in now
+        assert limited not in now
+        assert len(now) == 2
+        with server.client() as client:
+            for table in tables:
+                table.settle(client)
+                table.require_whole(client)
+
+
+def started(server: Server) -> int:
+    """How many workers have begun to serve."""
+    return server.log.read_text().count("Application startup complete")
+
+
+# --- each place -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def starving():
+    """Lets an allocation fail at the place whose name it is told."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.starving"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as running:
+        yield running
+        running.communicate()
+
+
+@pytest.mark.parametrize(
+    "place", [pytest.param(one, marks=limits if one == "whole_process" else ()) for one in PLACES]
+)
+def test_an_allocation_that_fails_ends_the_process(starving, place):
+    starving.stdin.write(f"{place}\n")
+    starving.stdin.flush()
+    assert int(starving.stdout.readline()) == EXIT_CODE
+
+
+# --- what is one ----------------------------------------------------------------------------------
+
+
+def no_room(*_):
+    raise orjson.JSONDecodeError("Not enough memory to allocate buffer for parsing", "", 0)
+
+
+def named(error, **names):
+    for name, value in names.items():
+        setattr(error, name, value)
+    return error
+
+
+def wrapped(error):
+    return OperationalError("SELECT", {}, error)
+
+
+def raised_from(error):
+    try:
+        raise LookupError from error
+    except LookupError as chained:
+        return chained
+
+
+FAILED = {
+    "plain": MemoryError(),
+    "thread": RuntimeError("can't start new thread"),
+    "system": OSError(errno.ENOMEM, "Cannot allocate memory"),
+    "sqlite": named(
+        SQLITE.OperationalError("disk I/O error"), sqlite_errorname="SQLITE_IOERR_NOMEM"
+    ),
+    "libpq": psycopg.OperationalError("sending query failed: out of memory\n"),
+    "cause": raised_from(MemoryError()),
+    "cause of a cause": raised_from(raised_from(MemoryError())),
+}
+OTHERS = {
+    "value": ValueError("Not enough memory"),
+    "runtime": RuntimeError("can't start new thread pool"),
+    "disk": OSError(errno.ENOSPC, "No space left on device"),
+    "sqlite": named(SQLITE.OperationalError("disk I/O error"), sqlite_errorname="SQLITE_IOERR"),
+    "server": psycopg.errors.OutOfMemory("out of memory"),
+    "server that takes nobody": psycopg.OperationalError("connection failed: FATAL: out of memory"),
+    "input": psycopg.errors.InvalidTextRepresentation("out of memory"),
+    "cause": raised_from(KeyError("out of memory")),
+}
+
+
+@pytest.mark.parametrize("error", FAILED.values(), ids=FAILED)
+def test_a_failed_allocation_is_known_in_every_form(error):
+    assert failed_allocation(error) is not None
+    assert failed_allocation(raised_from(error)) is not None
+
+
+@pytest.mark.parametrize("error", OTHERS.values(), ids=OTHERS)
+def test_no_other_failure_is_taken_for_a_failed_allocation(error):
+    assert failed_allocation(error) is None
+    assert failed_allocation(raised_from(error)) is None
+
+
+def test_a_line_that_there_is_no_room_to_read_is_not_called_wrong(monkeypatch):
+    monkeypatch.setattr(orjson, "loads", no_room)
+    with pytest.raises(MemoryError):
+        log.parse(b"{}")
