@@ -60,7 +60,6 @@ from service.playing_on import PlayingOn
 from service.replay import replay
 from service.requests import Caller, Done, Joining, NewGame, Render, Turn
 from service.roles import (
-    HOST,
     Role,
     acting_seat,
     exists,
@@ -373,7 +372,7 @@ class Croupier:
         Raises TurnExpired for one that comes after its deadline; the table has acted by then.
         """
         at = self._now()
-        role: Role = HOST
+        role: Role | None = None
 
         def check(found: HostedGame | None) -> None:
             nonlocal role
@@ -381,6 +380,8 @@ class Croupier:
 
         def decide(found: HostedGame | None) -> Change:
             hosted = exists(found)
+            if role is None:
+                raise ValueError("decided without a check")
             _require_version(hosted, caller)
             acting = acting_seat(hosted, seat, action, role)
             step = steps.act(hosted.game, acting, action, self._chain(hosted), at)
@@ -397,6 +398,7 @@ class Croupier:
         # Both are for good: nobody has a key chain made for nothing, but a retry with its key.
         steps.require_over(before.game)
         if before.series.next_game is not None and caller.retry is None:
+            _require_going_on(before)
             _require_version(before, caller)
             raise RematchExists(game=before.series.next_game)
         at, salt = self._now(), self._entropy(32)
@@ -637,8 +639,8 @@ class Croupier:
         at = self._now()
 
         def unfrozen(found: HostedGame | None) -> Change:
-            if found is not None and found.audit == "failed":
-                raise GameFrozen
+            if found is not None:
+                _require_going_on(found)
             if found is not None and not whatever_is_due and found.due(at):
                 raise _Overdue(found.game.status)
             return decide(found)
@@ -735,6 +737,12 @@ class Croupier:
 def _require_version(hosted: HostedGame, caller: Caller) -> None:
     if caller.version is not None and caller.version != hosted.game.version:
         raise StaleVersion(version=hosted.game.version)
+
+
+def _require_going_on(hosted: HostedGame) -> None:
+    """A game that has failed its audit takes no change."""
+    if hosted.audit == "failed":
+        raise GameFrozen
 
 
 def _require_short(game: Game) -> None:

@@ -13,8 +13,10 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from service.errors import BadSetting
 
 _PREFIX = "CUBILETE_"
-# What Kubernetes and Docker tell of a service with this name.
-_LINK = re.compile(r"CUBILETE_(SERVICE_|PORT_[0-9])")
+# What Kubernetes tells of services whose names begin like this one, and what tests ask for.
+_LINK = re.compile(
+    r"CUBILETE_((.+_)?SERVICE_(HOST|PORT)|(.+_)?PORT_[0-9]+_(TCP|UDP)|.+_PORT$|TESTS_)"
+)
 _HOST = re.compile(r"(\*\.)?[a-z0-9._-]+|\[[0-9a-f:.]+\]")
 _ORIGIN = re.compile(r"https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 _Rate = Annotated[int, Field(ge=0, le=10_000_000)]

@@ -7,7 +7,7 @@ import pytest
 from service.api import views
 from service.chains import ChainCache
 from service.dice import KeyChain
-from service.errors import RematchExists, StaleVersion
+from service.errors import GameFrozen, RematchExists, StaleVersion
 from service.requests import Caller
 from tests.hosted import retry, run
 from tests.timed import house
@@ -68,5 +68,9 @@ def test_a_second_rematch_makes_no_chain(tmp_path: Path, monkeypatch: pytest.Mon
             with pytest.raises(StaleVersion):
                 await again(Caller(token, version=1))
             assert len(made) == 2
+            await one.store.freeze([game.id])
+            for caller in (Caller(token), Caller(token, retry())):
+                with pytest.raises(GameFrozen):
+                    await again(caller)
 
     run(story())

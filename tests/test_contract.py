@@ -13,7 +13,10 @@ from pydantic import TypeAdapter
 from service import rules
 from service.dice import THROWS_LIMIT, Die, Face
 from service.errors import RulesetNotFound
+from service.log import canonical
 from service.rules.base import Action, LegalAction, Outcome, Ruleset, SeatAction
+from service.schema import fields_of
+from service.steps import event_json
 from tests.drawn_options import table
 
 Rules: TypeAlias = Ruleset[Any, Any, Any]
@@ -55,8 +58,12 @@ class Game:
         self.check()
 
     def decide(self, seat: int | None, action: Action) -> None:
-        """One legal action: its events survive the log, and their fold is the next state."""
+        """One legal action: it and its events survive the log, and their fold is the next
+        state."""
+        assert canonical(fields_of(action)) == canonical(action.model_dump(mode="json"))
         for event in list(self.ruleset.decide(self.state, seat, action, self.chance)):
+            whole = event.model_dump(mode="json", exclude_none=True)
+            assert canonical(event_json(event)) == canonical(whole)
             assert type(event) in self.ruleset.events
             data = json.loads(event.model_dump_json())
             assert self.ruleset.parse_event(data) == event

@@ -260,6 +260,8 @@ def test_a_variable_that_is_no_setting_is_named_without_its_value(home):
         CUBILETE_ELSEWHERE=SECRET,
         CUBILETE_SERVICE_HOST="10.0.0.1",
         CUBILETE_PORT_8000_TCP_ADDR="10.0.0.1",
+        CUBILETE_DB_SERVICE_PORT_SQL="5432",
+        CUBILETE_DB_PORT="tcp://10.0.0.1:5432",
         CUBILETE_LOG_LEVEL="debug",
         cubilete_queue_limit="7",
         CUBILETE_DATA_DIR=str(home / "text"),

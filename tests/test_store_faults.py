@@ -222,6 +222,31 @@ def test_on_a_full_disk_games_are_read_and_changes_wait_for_space(tmp_path):
     run(story())
 
 
+def test_an_entry_that_the_database_refuses_takes_no_other_change_along(tmp_path):
+    """Nobody listens to the statements here: they go to the driver as they always do."""
+    refusing = (
+        "CREATE TRIGGER refuse BEFORE INSERT ON entry WHEN NEW.game_id = '{}'"
+        " BEGIN SELECT RAISE(ABORT, 'refused'); END"
+    )
+
+    async def story():
+        async with opened(f"sqlite:///{tmp_path / 'a.db'}") as store:
+            games = [await created(store) for _ in range(3)]
+            with store._engine.begin() as connection:
+                connection.exec_driver_sql(refusing.format(games[1].id))
+            async with one_batch(store):
+                rolls = [asked(store, made, made.roll()) for made in games]
+            told = await asyncio.gather(*rolls, return_exceptions=True)
+            assert [type(one) for one in told] == [Answer, Unavailable, Answer]
+            with store._engine.begin() as connection:
+                connection.exec_driver_sql("DROP TRIGGER refuse")
+            assert parse((await roll(store, games[1])).body).seq == 4
+            for made in games:
+                assert await seqs(store, made.id) == list(range(5))
+
+    run(story())
+
+
 # --- a server that goes away --------------------------------------------------------------------
 
 

@@ -1,17 +1,22 @@
 """A database that can't be trusted with what is acknowledged is refused, in one line that helps."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from sqlalchemy import event, make_url, text
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 
 from service.errors import BadSetting
 from service.store import Store, engine, upgrade
 from tests.hosted import FINGERPRINT, created, opened, run
 from tests.postgres import PipServer
+
+ROOT = Path(__file__).parents[1]
 
 
 def refusal(url: str, fingerprint: bytes = FINGERPRINT) -> str:
@@ -256,7 +261,7 @@ def test_a_statement_that_is_run_directly_fails_and_counts_as_any_other(tmp_path
     opened_engine = engine.open_engine(f"sqlite:///{tmp_path / 'a.db'}")
     if heard:
         event.listen(opened_engine, "before_cursor_execute", hear)
-    with opened_engine.connect() as connection:
+    with opened_engine.begin() as connection:
         engine.run_directly(connection, "CREATE TABLE one (id INTEGER PRIMARY KEY)")
         insert = "INSERT INTO one VALUES (?)"
         assert engine.run_directly(connection, insert, [(1,), (2,)]) == 2
@@ -265,6 +270,34 @@ def test_a_statement_that_is_run_directly_fails_and_counts_as_any_other(tmp_path
             engine.run_directly(connection, insert, [(1,)])
         with pytest.raises(OperationalError) as failed:
             engine.run_directly(connection, "INSERT INTO two VALUES (?)", [("a secret",)])
-    assert "a secret" not in str(failed.value)
+        assert "a secret" not in str(failed.value)
+    with opened_engine.connect() as connection:
+        driver: Any = connection.connection.driver_connection
+        driver.close()
+        with pytest.raises(ProgrammingError) as lost:
+            engine.run_directly(connection, insert, [(1,)])
+        assert lost.value.connection_invalidated
+        assert connection.invalidated
     assert (insert in heard_of) is heard
     opened_engine.dispose()
+
+
+def test_the_sqlite_that_python_came_with_serves_where_there_is_no_other(tmp_path: Path):
+    """Its version apart, which is not the point here."""
+    script = """
+import sys
+sys.modules["pysqlite3"] = None
+from service.store import engine
+from tests.hosted import created, opened, roll, run
+engine.SQLITE_FLOOR = (3, 0, 0)
+assert engine.SQLITE.__name__ == "sqlite3"
+async def story():
+    async with opened(f"sqlite:///{sys.argv[1]}") as store:
+        made = await created(store)
+        await roll(store, made)
+        assert len(await store.lines(made.id)) == 5
+run(story())
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "a.db")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -147,25 +147,40 @@ def _begin(connection: Connection) -> None:
 
 
 def run_directly(
-    connection: Connection, statement: str, rows: Sequence[Sequence[Any]] = ((),)
+    connection: Connection, statement: str, rows: Sequence[tuple[Any, ...]] | None = None
 ) -> int:
-    """Runs a statement of SQLite once for each row of parameters; returns how many rows it met.
+    """Runs a statement of SQLite in the transaction that has begun, once for each row of
+    parameters; returns how many rows it met.
 
     SQLAlchemy does more around a statement than these take, and so their driver is asked itself,
     unless somebody listens to statements. Errors are those of SQLAlchemy.
     """
     if connection.dispatch.before_cursor_execute:
-        return connection.exec_driver_sql(statement, list(map(tuple, rows))).rowcount
-    cursor = connection.connection.cursor()
+        return connection.exec_driver_sql(statement, rows).rowcount
+    driver: Any = connection.connection.driver_connection
     try:
-        cursor.executemany(statement, rows)
+        ran = driver.execute(statement) if rows is None else driver.executemany(statement, rows)
     except SQLITE.Error as error:
-        raise DBAPIError.instance(
-            statement, None, error, SQLITE.Error, hide_parameters=True, dialect=connection.dialect
-        ) from error
-    finally:
-        cursor.close()
-    return int(cursor.rowcount)
+        raise _told(connection, statement, error) from error
+    return int(ran.rowcount)
+
+
+def _told(connection: Connection, statement: str, error: Any) -> BaseException:
+    """An error of SQLite's driver as SQLAlchemy tells it."""
+    dialect = connection.dialect
+    lost = dialect.is_disconnect(error, connection.connection.dbapi_connection, None)
+    told: BaseException = DBAPIError.instance(
+        statement,
+        None,
+        error,
+        SQLITE.Error,
+        hide_parameters=True,
+        connection_invalidated=lost,
+        dialect=dialect,
+    )
+    if lost:
+        connection.invalidate(error)
+    return told
 
 
 # --- PostgreSQL ---------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """The statements of every action, built once for a driver: nothing is compiled for a row.
 
 SQLite runs a statement for each row, which costs it nothing, but writes an index anew whenever one
-of its columns is set, to whatever: it is told of those that change. PostgreSQL takes all rows of a
-statement in one round trip, as arrays.
+of its columns is set, to whatever: it is told of those that change. PostgreSQL takes all games that
+move and all new entries in one round trip, as arrays.
 """
 
 from abc import ABC, abstractmethod
@@ -100,11 +100,11 @@ class _RowByRow(Statements):
             run_directly(connection, text, [pick(row) for row in rows])
 
     def move(self, connection: Connection, rows: Sequence[Row]) -> int:
-        alike: dict[tuple[str, ...], list[Row]] = {}
+        by_columns: dict[tuple[str, ...], list[Row]] = {}
         for row in rows:
-            alike.setdefault(tuple(row), []).append(row)
+            by_columns.setdefault(tuple(row), []).append(row)
         moved = 0
-        for names, some in alike.items():
+        for names, some in by_columns.items():
             text, pick = self._move(names)
             moved += run_directly(connection, text, [pick(row) for row in some])
         return moved
@@ -149,7 +149,7 @@ class _AsArrays(Statements):
 
 
 def _moving(names: Sequence[str]) -> Update:
-    """With ``names``, the columns of the rows."""
+    """For rows with these columns, of which ``at_id`` and ``at_revision`` only find the game."""
     game = tables.game
     set_anew = [name for name in names if name in MOVED]
     given = _given("given", {"at_id": game.c.id, "at_revision": game.c.revision}, game.c, set_anew)
@@ -170,7 +170,7 @@ def _moving(names: Sequence[str]) -> Update:
 
 
 def _advancing(names: Sequence[str]) -> Select[int]:
-    """Both in one round trip; the entries are added only if all games have moved."""
+    """Moves games and adds entries; the entries are added only if all games have moved."""
     moved = _moving(names).returning(tables.game.c.id).cte("moved")
     count = select(func.count()).select_from(moved)
     columns = tables.entry.c.keys()
@@ -185,18 +185,16 @@ def _adding(table: Table) -> Insert:
     return insert(table).from_select(names, select(_given("given", {}, table.c, names)))
 
 
-def _given(name: str, named: dict[str, Any], columns: Any, names: Sequence[str]) -> CTE:
-    """Rows that come as one array a column."""
+def _given(called: str, named: dict[str, Any], columns: Any, names: Sequence[str]) -> CTE:
+    """Rows that come as one array a column: those in ``named``, and those with these names."""
     # As texts of any length: a cast to a shorter one would cut them, a column refuses them.
     types = {
         name: Text() if isinstance(column.type, String) else column.type
         for name, column in (named | {name: columns[name] for name in names}).items()
     }
     arrays = [bindparam(name, type_=ARRAY(kind)) for name, kind in types.items()]
-    rows = func.unnest(*arrays).table_valued(
-        *(Column(column, kind) for column, kind in types.items())
-    )
-    return select(rows.render_derived()).cte(name)
+    rows = func.unnest(*arrays).table_valued(*(Column(name, kind) for name, kind in types.items()))
+    return select(rows.render_derived()).cte(called)
 
 
 def _by_column(rows: Sequence[Row]) -> dict[str, list[Any]]:
