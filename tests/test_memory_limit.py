@@ -25,13 +25,13 @@ from service.store.engine import SQLITE
 from tests.game_client import keyed, new_game, new_key
 from tests.postgres import POSTGRESQL
 from tests.server import Server
-from tests.starving import PLACES, address_space
+from tests.starving import PLACES, give_no_more
 from tests.test_crash import Table, settings
 
 PATIENCE_S = 20
 # Native code looks at no allocation, or ends the process by itself.
 DEATHS = (EXIT_CODE, -signal.SIGSEGV, -signal.SIGABRT)
-RECORD = b'{"seq":0}\n' * 400_000
+RECORD = b'{"seq":0}\n' * 700_000
 JSON_LINES = {"content-type": "application/jsonl"}
 limits = pytest.mark.skipif(
     not hasattr(resource, "prlimit"), reason="nobody can limit a running process here"
@@ -39,12 +39,6 @@ limits = pytest.mark.skipif(
 
 
 # --- a server that meets its limit ----------------------------------------------------------------
-
-
-def give_no_more(pid: int) -> None:
-    """The process keeps what memory it has, and gets no more."""
-    size = address_space(pid)
-    resource.prlimit(pid, resource.RLIMIT_AS, (size, size))
 
 
 def require_honest(answer: httpx.Response) -> bool:
@@ -119,10 +113,10 @@ def test_a_server_without_memory_ends_and_loses_and_doubles_nothing(besides, req
         tables = [Table(server, Random(number)) for number in range(4)]
         play = Play(server, tables)
         asking = [pool.submit(play.at, table) for table in tables]
-        asking += [pool.submit(until_nobody_answers, server, besides) for _ in range(2)]
         try:
             play.wait(40)
             give_no_more(server.pid)
+            asking += [pool.submit(until_nobody_answers, server, besides) for _ in range(2)]
             ended = server.wait(PATIENCE_S)
         finally:
             server.kill()
