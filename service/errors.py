@@ -26,6 +26,7 @@ CubileteError
 """
 
 import errno
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -300,6 +301,8 @@ class ThrowsExhausted(CubileteError):
 _DEPTH: Final = 32
 _NO_THREAD: Final = ("can't start new thread", "can't allocate lock")
 _NO_BUFFER: Final = "Not enough memory"  # orjson, as if the text were wrong
+_NO_MEMORY: Final = re.compile("out of memory|cannot allocate memory", re.IGNORECASE)
+_BY_A_SERVER: Final = re.compile("(ERROR|FATAL|PANIC):")
 
 
 def failed_allocation(error: BaseException | None) -> BaseException | None:
@@ -326,10 +329,10 @@ def _is_one(error: BaseException) -> bool:
 
 def _is_one_of_a_driver(error: BaseException) -> bool:
     """SQLite names it. libpq has its words and no SQLSTATE; a server that is itself out of memory
-    has one, or calls it fatal, and lives elsewhere."""
+    has one, or says by which severity, and lives elsewhere."""
     if str(getattr(error, "sqlite_errorname", "")).endswith("NOMEM"):
         return True
     if getattr(error, "sqlstate", "") is not None:
         return False
-    said = str(error).strip()
-    return said.endswith("out of memory") and "FATAL" not in said
+    said = str(error)
+    return _NO_MEMORY.search(said) is not None and _BY_A_SERVER.search(said) is None

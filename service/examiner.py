@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import IO, Final, cast
 
-from service.errors import RecordTooCostly
+from service.errors import RecordTooCostly, Unavailable
 from service.examination import SIZE_BYTES
 from service.slots import Slots
 
@@ -64,14 +64,7 @@ class Examiner:
             if self._closed:
                 raise RecordTooCostly
             if self._process is None or self._process.poll() is not None:
-                # It sees no variable but the path, and so none that holds a secret.
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", "service.examination"],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    env={"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
-                )
+                self._process = _started()
             return self._process
 
     def _end(self) -> None:
@@ -84,6 +77,20 @@ class Examiner:
         for pipe in _pipes(process):
             with contextlib.suppress(OSError):
                 pipe.close()
+
+
+def _started() -> "subprocess.Popen[bytes]":
+    # It sees no variable but the path, and so none that holds a secret.
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "service.examination"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+        )
+    except BlockingIOError as error:  # the limit of processes
+        raise Unavailable("no process can be started now") from error
 
 
 def _pipes(process: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes]]:

@@ -22,6 +22,7 @@ from service.errors import failed_allocation
 EXIT_CODE: Final = 137  # as of a process that the system has killed for its memory
 _PIECE_BYTES: Final = 1024 * 1024  # what the interpreter takes from the system at a time
 _LOOK_S: Final = 0.5
+_REFUSED_MOST: Final = 2
 _log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -105,7 +106,16 @@ def _failed_in_thread(failed: threading.ExceptHookArgs) -> None:
 
 def _look() -> None:
     """Whether there is room for one piece more; what is only asked for and given back costs a
-    microsecond or two."""
+    microsecond or two. A neighbour may have taken the last one for a moment: it is asked for
+    twice."""
+    refused = 0
     while True:
         time.sleep(_LOOK_S)
-        mmap.mmap(-1, _PIECE_BYTES).close()
+        try:
+            # Private, which every kind of limit counts.
+            mmap.mmap(-1, _PIECE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+            refused = 0
+        except (OSError, MemoryError) as error:
+            refused += 1
+            if refused == _REFUSED_MOST:
+                end_if_out_of_memory(error)

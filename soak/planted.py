@@ -264,8 +264,8 @@ BUGS: Final[tuple[Bug, ...]] = (
     _bug(
         "a frozen game plays on",
         "croupier",
-        'found.audit == "failed"',
-        'found.audit == "never"',
+        'hosted.audit == "failed"',
+        'hosted.audit == "never"',
         "test_audits.py::test_a_game_whose_log_fails_is_frozen_and_the_others_play_on",
     ),
     _bug(

@@ -17,7 +17,10 @@ from types import SimpleNamespace
 from typing import Any, Final, NoReturn, TypeAlias
 
 import orjson
+import psycopg
 import uvicorn
+from sqlalchemy import make_url
+from sqlalchemy.exc import OperationalError
 
 from service.api.app import create_app
 from service.api.connection import Connection, ConnectionLimits, Watch
@@ -36,6 +39,7 @@ from service.store import GameFilter, Store, follower, listing, records
 from service.store import store as reading
 from service.store.batch import Batch
 from service.store.committer import Committer
+from service.store.notices import Notices
 from service.store.revisions import Revisions
 from service.sweeper import Sweeper
 from tests.crowd import Asked, ask_alone
@@ -46,7 +50,7 @@ from tests.server import free_port
 Place: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 PLACES: Final[dict[str, Place]] = {}
-_PATIENCE_S: Final = 10
+_PATIENCE_S: Final = 30
 
 
 def place(work: Place) -> Place:
@@ -130,6 +134,35 @@ async def failed_transaction() -> None:
         replace(Batch, "run", _refuses)
         replace(Committer, "_disconnect", _fails_at(1, Committer._disconnect))
         await roll(store, made)
+
+
+@place
+async def commit_that_nobody_answered() -> None:
+    told = OperationalError("SELECT", {}, psycopg.OperationalError("out of memory"))
+    told.__cause__ = told.orig
+
+    def fails_as_told(*_: Any) -> NoReturn:
+        raise told
+
+    async with at_table() as (store, made):
+        replace(store._engine.dialect, "do_commit", lambda _: fails_by_itself())
+        replace(Batch, "stands", fails_as_told)
+        await roll(store, made)
+
+
+def fails_by_itself() -> NoReturn:
+    raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+
+@place
+async def notices() -> None:
+    async def fails_to_connect(*_: Any, **__: Any) -> NoReturn:
+        raise psycopg.OperationalError("out of memory")
+
+    replace(psycopg.AsyncConnection, "connect", fails_to_connect)
+    in_thread: Any = None
+    async for _ in Notices(make_url("postgresql://localhost/games"), in_thread).rings():
+        pass
 
 
 @place

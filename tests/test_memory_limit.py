@@ -1,6 +1,8 @@
 """A process that is given no memory ends as by a kill, and answers nothing from what is left."""
 
+import asyncio
 import errno
+import json
 import resource
 import signal
 import subprocess
@@ -19,7 +21,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from service import log
-from service.errors import failed_allocation
+from service.errors import Unavailable, failed_allocation
+from service.examiner import Examiner
 from service.memory import EXIT_CODE
 from service.store.engine import SQLITE
 from tests.game_client import keyed, new_game, new_key
@@ -176,6 +179,7 @@ def test_of_two_workers_the_one_without_memory_ends_and_is_replaced(kind, reques
             play.stopped.set()
         for one in playing:
             one.result()
+        assert "no memory is left" in server.log.read_text()
         assert other in now
         assert limited not in now
         assert len(now) == 2
@@ -216,6 +220,24 @@ def test_an_allocation_that_fails_ends_the_process(starving, place):
     assert int(starving.stdout.readline()) == EXIT_CODE
 
 
+def test_where_no_process_can_be_started_an_upload_may_come_again(monkeypatch):
+    """The limit of processes ends none that runs."""
+
+    def refused(*_, **__):
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    async def story():
+        examiner = Examiner(5)
+        monkeypatch.setattr(subprocess, "Popen", refused)
+        with pytest.raises(Unavailable):
+            await examiner.report(RECORD)
+        monkeypatch.undo()
+        assert json.loads(await examiner.report(b"{}"))
+        examiner.close()
+
+    asyncio.run(story())
+
+
 # --- what is one ----------------------------------------------------------------------------------
 
 
@@ -229,15 +251,15 @@ def named(error, **names):
     return error
 
 
-def wrapped(error):
-    return OperationalError("SELECT", {}, error)
-
-
-def raised_from(error):
+def raised_from(error, raised=None):
     try:
-        raise LookupError from error
-    except LookupError as chained:
+        raise raised or LookupError() from error
+    except (LookupError, OperationalError) as chained:
         return chained
+
+
+def libpq(text):
+    return psycopg.OperationalError(f"{text}\n")
 
 
 FAILED = {
@@ -247,7 +269,15 @@ FAILED = {
     "sqlite": named(
         SQLITE.OperationalError("disk I/O error"), sqlite_errorname="SQLITE_IOERR_NOMEM"
     ),
-    "libpq": psycopg.OperationalError("sending query failed: out of memory\n"),
+    "libpq": libpq("sending query failed: out of memory"),
+    "libpq, a result": psycopg.DatabaseError("out of memory for query result"),
+    "libpq, what comes": libpq("cannot allocate memory for input buffer"),
+    "libpq, what goes": libpq("cannot allocate memory for output buffer"),
+    "lock": RuntimeError("can't allocate lock"),
+    "orjson": orjson.JSONDecodeError("Not enough memory to allocate buffer for parsing", "", 0),
+    "sqlalchemy": raised_from(
+        libpq("out of memory"), OperationalError("SELECT", {}, libpq("out of memory"))
+    ),
     "cause": raised_from(MemoryError()),
     "cause of a cause": raised_from(raised_from(MemoryError())),
 }
@@ -257,7 +287,8 @@ OTHERS = {
     "disk": OSError(errno.ENOSPC, "No space left on device"),
     "sqlite": named(SQLITE.OperationalError("disk I/O error"), sqlite_errorname="SQLITE_IOERR"),
     "server": psycopg.errors.OutOfMemory("out of memory"),
-    "server that takes nobody": psycopg.OperationalError("connection failed: FATAL: out of memory"),
+    "server that takes nobody": libpq("connection failed: FATAL: out of memory"),
+    "pooler that takes nobody": libpq("connection failed: port 6432 failed: ERROR:  out of memory"),
     "input": psycopg.errors.InvalidTextRepresentation("out of memory"),
     "cause": raised_from(KeyError("out of memory")),
 }

@@ -219,6 +219,7 @@ class Committer:
                 with self._engine.begin() as connection:
                     stands = sent.stands(connection)
             except SQLAlchemyError as error:
+                end_if_out_of_memory(error)
                 if not _may_pass(error):
                     break
                 continue

@@ -13,6 +13,7 @@ import psycopg
 from sqlalchemy import URL, Connection, func, select
 
 from service.errors import Unavailable
+from service.memory import end_if_out_of_memory
 
 _CHANNEL: Final = "cubilete"
 _IDS: Final = 150  # of 36 characters each: a notice has less than 8,000 bytes
@@ -52,6 +53,7 @@ class Notices:
                     if sender != self._name:
                         yield game_ids
         except psycopg.Error as error:
+            end_if_out_of_memory(error)
             raise Unavailable("the database tells of no changes now") from error
 
     async def close(self) -> None:
