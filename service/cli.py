@@ -22,7 +22,7 @@ from service.api.draining import end_in_peace
 from service.api.house import check, export_old
 from service.errors import BadSetting, Unavailable
 from service.keys import key_id, rotate_signing_key
-from service.memory import watch_process
+from service.memory import require_room, watch_process
 from service.settings import Settings, read, unknown
 from service.store import current, upgrade
 from service.terminal import Wanted
@@ -84,6 +84,7 @@ def serve(
         )
         for line in unknown(os.environ):
             typer.echo(f"cubilete: {line}", err=True)
+        require_room()
         if settings.workers > 1 and settings.database.startswith("sqlite"):
             raise BadSetting("CUBILETE_WORKERS: SQLite takes one process; use PostgreSQL for more")
         # What is wrong with database or key is told here, in one line, before a worker starts.

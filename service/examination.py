@@ -19,6 +19,7 @@ from service.replay import NotReplayable, audit
 from service.verify import Failure, Report
 
 SIZE_BYTES: Final = 8  # before every message, as a big-endian number
+READY: Final = b"+"
 _MEMORY_LIMIT: Final = 2 * 1024**3
 
 
@@ -77,10 +78,14 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def main(asked: BinaryIO, told: BinaryIO) -> None:
-    """Answers each message with its report until there are no more."""
+    """Says that it is ready, then answers each message with its report until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the server, which ends this
     os.nice(10)
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_LIMIT, _MEMORY_LIMIT))
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    limit = _MEMORY_LIMIT if most == resource.RLIM_INFINITY else min(most, _MEMORY_LIMIT)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    told.write(READY)
+    told.flush()
     while size := asked.read(SIZE_BYTES):
         report = examine_upload(asked.read(int.from_bytes(size, "big")))
         told.write(len(report).to_bytes(SIZE_BYTES, "big") + report)

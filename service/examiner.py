@@ -1,6 +1,7 @@
 """Examines uploaded records in a process of its own: slow or hostile ones hurt nobody else."""
 
 import contextlib
+import logging
 import os
 import select
 import subprocess
@@ -9,11 +10,13 @@ import threading
 from typing import IO, Final, cast
 
 from service.errors import RecordTooCostly, Unavailable
-from service.examination import SIZE_BYTES
+from service.examination import READY, SIZE_BYTES
 from service.slots import Slots
 
 UPLOADS: Final = 8
 _RETRY_AFTER_S: Final = 5
+_START_S: Final = 30
+_log = logging.getLogger(__name__)
 
 
 class Examiner:
@@ -28,6 +31,7 @@ class Examiner:
         self._seconds = seconds
         self._turns = Slots("examiner", uploads, retry_after_s=_RETRY_AFTER_S)
         self._process: subprocess.Popen[bytes] | None = None
+        self._ready = False
         self._lock = threading.Lock()
         self._closed = False
 
@@ -44,12 +48,15 @@ class Examiner:
     def _ask(self, data: bytes) -> bytes:
         process = self._running()
         asked, told = _pipes(process)
+        self._ready = self._ready or (_tells(told, _START_S) and told.read(1) == READY)
+        if not self._ready:
+            self._end()
+            _log.error("no process can be started that examines records")
+            raise Unavailable("no record can be examined now")
         try:
             asked.write(len(data).to_bytes(SIZE_BYTES, "big") + data)
             asked.flush()
-            poll = select.poll()
-            poll.register(told, select.POLLIN)
-            if poll.poll(self._seconds * 1000):
+            if _tells(told, self._seconds):
                 size = told.read(SIZE_BYTES)
                 report = told.read(int.from_bytes(size, "big"))
                 if report:
@@ -64,7 +71,7 @@ class Examiner:
             if self._closed:
                 raise RecordTooCostly
             if self._process is None or self._process.poll() is not None:
-                self._process = _started()
+                self._process, self._ready = _started(), False
             return self._process
 
     def _end(self) -> None:
@@ -77,6 +84,13 @@ class Examiner:
         for pipe in _pipes(process):
             with contextlib.suppress(OSError):
                 pipe.close()
+
+
+def _tells(told: IO[bytes], seconds: float) -> bool:
+    """Whether there is something to read, or nobody left to write it, before so long."""
+    poll = select.poll()
+    poll.register(told, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
 
 
 def _started() -> "subprocess.Popen[bytes]":

@@ -17,10 +17,11 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, ParamSpec, TypeVar
 
-from service.errors import failed_allocation
+from service.errors import BadSetting, failed_allocation
 
 EXIT_CODE: Final = 137  # as of a process that the system has killed for its memory
-_PIECE_BYTES: Final = 1024 * 1024  # what the interpreter takes from the system at a time
+_PIECE_BYTES: Final = 8 * 1024**2  # what a thread takes, the most that is asked for at a time
+_ROOM_BYTES: Final = 128 * 1024**2
 _LOOK_S: Final = 0.5
 _REFUSED_MOST: Final = 2
 _log = logging.getLogger(__name__)
@@ -104,16 +105,30 @@ def _failed_in_thread(failed: threading.ExceptHookArgs) -> None:
     threading.__excepthook__(failed)
 
 
+def require_room() -> None:
+    """Raises BadSetting where a limit leaves less than a server takes after its start: it would
+    end in the middle of that, by whatever native code meets the limit first."""
+    try:
+        _ask_for(_ROOM_BYTES)
+    except (OSError, MemoryError):
+        room = _ROOM_BYTES // 1024**2
+        raise BadSetting(f"a limit of memory leaves less than {room} MiB to this process") from None
+
+
+def _ask_for(size: int) -> None:
+    """Privately, which every kind of limit counts. What is only asked for and given back costs a
+    microsecond or two."""
+    mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+
+
 def _look() -> None:
-    """Whether there is room for one piece more; what is only asked for and given back costs a
-    microsecond or two. A neighbour may have taken the last one for a moment: it is asked for
-    twice."""
+    """Whether there is room for one piece more. A neighbour may have taken the last one for a
+    moment: it is asked for twice."""
     refused = 0
     while True:
         time.sleep(_LOOK_S)
         try:
-            # Private, which every kind of limit counts.
-            mmap.mmap(-1, _PIECE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+            _ask_for(_PIECE_BYTES)
             refused = 0
         except (OSError, MemoryError) as error:
             refused += 1

@@ -31,6 +31,7 @@ from tests.server import Server
 from tests.starving import PLACES, give_no_more
 from tests.test_crash import Table, settings
 
+ROOT = Path(__file__).parents[1]
 PATIENCE_S = 20
 # Native code looks at no allocation, or ends the process by itself.
 DEATHS = (EXIT_CODE, -signal.SIGSEGV, -signal.SIGABRT)
@@ -218,6 +219,62 @@ def test_an_allocation_that_fails_ends_the_process(starving, place):
     starving.stdin.write(f"{place}\n")
     starving.stdin.flush()
     assert int(starving.stdout.readline()) == EXIT_CODE
+
+
+def under_limit(script: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """A script that calls ``limit(bytes)`` to leave so many to its process and its children."""
+    limited = f"""
+import re, resource, sys
+from pathlib import Path
+def limit(room):
+    size = re.search(r"VmSize:\\s+(\\d+) kB", Path("/proc/self/status").read_text())
+    most = int(size[1]) * 1024 + room
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+{script}"""
+    command = [sys.executable, "-c", limited, *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@limits
+def test_a_start_without_room_is_refused_in_one_line(tmp_path):
+    script = """
+from service.cli import app
+limit(64 * 1024**2)
+app(["serve", "--data-dir", sys.argv[1], "--port", "0"])
+"""
+    done = under_limit(script, str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == ("cubilete: a limit of memory leaves less than 128 MiB to this process\n")
+
+
+@limits
+def test_records_are_examined_below_a_limit_that_can_not_be_raised():
+    script = """
+import asyncio
+from service.examiner import Examiner
+limit(1024**3)
+examiner = Examiner(20)
+print(asyncio.run(examiner.report(b"{}")).decode())
+examiner.close()
+"""
+    done = under_limit(script)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["failure"] is not None
+
+
+def test_an_examiner_that_does_not_start_is_no_fault_of_the_record(monkeypatch, caplog):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+
+    async def story():
+        examiner = Examiner(5)
+        with pytest.raises(Unavailable):
+            await examiner.report(b"{}")
+        monkeypatch.undo()
+        assert json.loads(await examiner.report(b"{}"))
+        examiner.close()
+
+    asyncio.run(story())
+    assert "no process can be started" in caplog.text
 
 
 def test_where_no_process_can_be_started_an_upload_may_come_again(monkeypatch):

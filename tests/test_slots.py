@@ -121,6 +121,11 @@ def upload(client, record=b'{"log":[]}'):
     return client.post("/v1/audits", content=record, headers=dict([JSON]))
 
 
+def large_record():
+    lines = [json.dumps({"seq": number, "x": "y" * 100}) for number in range(20_000)]
+    return json.dumps({"protocol": "fair-dice/1", "game": "x", "log": lines}).encode()
+
+
 def test_an_upload_takes_its_slot_before_its_body_is_read(own):
     start = wire("POST", "/v1/audits", [JSON], b"").replace(b"Length: 0", b"Length: 1000")
     held = [socket.create_connection(("127.0.0.1", own.port), PATIENCE_S) for _ in range(UPLOADS)]
@@ -163,16 +168,14 @@ def test_uploads_are_examined_by_a_process_that_holds_no_secret(tmp_path):
 def test_a_record_that_takes_too_long_is_told_so(tmp_path):
     with Server(tmp_path / "data", CUBILETE_AUDIT_SECONDS="0.01") as own, own.client() as client:
         for _ in range(2):
-            answer = upload(client)
+            answer = upload(client, large_record())
             assert (answer.status_code, answer.json()["code"]) == (422, "record_too_costly")
         assert not children_of(own)
 
 
 def test_while_a_large_record_is_examined_the_others_are_served(server, client):
     """Its lines are parsed, hashed and folded: seconds of work, none of it on the loop."""
-    lines = [json.dumps({"seq": number, "x": "y" * 100}) for number in range(20_000)]
-    record = json.dumps({"protocol": "fair-dice/1", "game": "x", "log": lines}).encode()
-    told = []
+    record, told = large_record(), []
     upload = threading.Thread(
         target=lambda: told.append(exchange(server, wire("POST", "/v1/audits", [JSON], record)))
     )
