@@ -99,16 +99,21 @@ def test_a_server_that_ends_is_alive_but_not_ready_and_serves_until_its_time(slo
     assert slow_to_end.stop() == 0
 
 
-@pytest.mark.parametrize("used", [False, True], ids=["fresh", "used"])
-def test_a_connection_that_was_let_in_before_the_end_is_still_answered(own, used):
+@pytest.mark.parametrize(
+    ("used", "begun"),
+    [(False, False), (False, True), (True, True)],
+    ids=["fresh", "begun", "used and begun"],
+)
+def test_a_connection_that_was_let_in_before_the_end_is_still_answered(own, used, begun):
     request = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
     with own.client() as client:
         create(client)
     with socket.create_connection(("127.0.0.1", own.port)) as early:
         early.settimeout(20)
-        if used:  # and its next request has begun
+        if used:
             early.sendall(request)
             assert early.recv(65536).startswith(b"HTTP/1.1 200 ")
+        if begun:
             early.sendall(request[:10])
             request = request[10:]
         # Only a request on another connection shows that this one has been let in.

@@ -103,6 +103,15 @@ def read_only(url: str, switch: str) -> None:
     with psycopg.connect(url, autocommit=True, options=writing) as other:
         other.execute(f"ALTER SYSTEM SET default_transaction_read_only = {switch}")
         other.execute("SELECT pg_reload_conf()")
+    # What a new session sees the old ones have been told.
+    while setting(url) != switch:
+        time.sleep(0.01)
+
+
+def setting(url: str) -> str:
+    with psycopg.connect(url, autocommit=True) as new:
+        found = new.execute("SHOW default_transaction_read_only").fetchone()
+    return "" if found is None else str(found[0])
 
 
 def restart_under_load(postgresql: PipServer, how: signal.Signals, home: Path) -> None:

@@ -35,7 +35,8 @@ _FRAMING_PER_BYTE: Final = 16  # a chunk of one byte comes with five more, and m
 _SLACK: Final = 256 * 1024
 _TICK_S: Final = 0.5
 _LINGER_S: Final = 1.0
-_LAST_REQUEST_S: Final = 0.5
+_FIRST_REQUEST_S: Final = 1.0
+_BEGUN_REQUEST_S: Final = 3.0
 _CONTROLS: Final = bytes({*range(32), 127} - {*b"\t"})
 _FRAMING: Final = (b"connection", b"transfer-encoding")
 _UPGRADING: Final = (b"upgrade", b"http2-settings")
@@ -187,14 +188,15 @@ class Connection(HttpToolsProtocol):
         self._deadline = self._watch.now_s + self._watch.limits.receive_s
 
     def shutdown(self) -> None:
-        """The server ends. A connection whose first request, or any request that has begun, is
-        still on its way is given a moment: it would otherwise be lost without an answer."""
+        """The server ends. A connection whose first request is still to come is given a moment,
+        and one that has begun some more: it would otherwise be lost without an answer."""
         cycle: RequestResponseCycle | None = self.cycle
         if self._ended or not (cycle is None or (cycle.response_complete and self._begun)):
             super().shutdown()
             return
         self._closing = True
-        self.loop.call_later(_LAST_REQUEST_S, self._hang_up_idle)
+        patience_s = _BEGUN_REQUEST_S if self._begun else _FIRST_REQUEST_S
+        self.loop.call_later(patience_s, self._hang_up_idle)
 
     def _hang_up_idle(self) -> None:
         cycle: RequestResponseCycle | None = self.cycle
