@@ -20,6 +20,7 @@ from service.api.app import create_app
 from service.api.connection import Connection, ConnectionLimits, Watch
 from service.api.draining import end_in_peace
 from service.api.house import check, export_old
+from service.api.workers import hear_the_end_of_workers
 from service.errors import BadSetting, Unavailable
 from service.keys import key_id, rotate_signing_key
 from service.memory import require_room, watch_process
@@ -96,6 +97,7 @@ def serve(
         _run(settings, create_app(settings))
     else:
         os.environ.update(_as_variables(settings))
+        hear_the_end_of_workers()
         _run(settings, "service.cli:from_environment")
 
 

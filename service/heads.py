@@ -5,9 +5,11 @@ use their keys again for other throws. The head file remembers: a game behind it
 is ended when the server starts. Source: ``docs/fair-dice.md``, section 5.
 """
 
+import contextlib
 import fcntl
 import os
 import re
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +46,8 @@ class HeadFile:
                 data_dir / f"{FILE}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
             )
             alone = self._alone()
+            self._owed: dict[str, Head] = {}
+            self._writing = threading.Lock()
             self.known = _read(self._path)
             if alone:
                 self._shorten()
@@ -80,9 +84,20 @@ class HeadFile:
     def append(self, heads: Iterable[Head]) -> None:
         """Adds the newest heads, on disk when this returns (unless syncing is off).
 
-        Raises OSError if they could not be written whole.
+        Raises OSError if they could not be written whole; then they are owed, and written with
+        those that follow.
         """
-        text = "".join(map(_line, heads)).encode()
+        with self._writing:
+            self._owed.update((head.game, head) for head in heads)
+            self._write("".join(map(_line, self._owed.values())).encode())
+            self._owed.clear()
+
+    def settle(self) -> None:
+        """Writes the heads that are owed; raises OSError while they can't be."""
+        if self._owed:
+            self.append(())
+
+    def _write(self, text: bytes) -> None:
         if self._torn():  # a torn line by itself is passed over
             text = b"\n" + text
         if os.write(self._handle, text) != len(text):
@@ -91,7 +106,9 @@ class HeadFile:
             os.fdatasync(self._handle)
 
     def close(self) -> None:
-        """Lets the file go."""
+        """Writes what is owed, if that can be done now, and lets the file go."""
+        with contextlib.suppress(OSError):
+            self.settle()
         os.close(self._handle)
         os.close(self._lock)
 

@@ -1,5 +1,6 @@
 """Small requests that would cost much: what they ask for is bounded before it is done."""
 
+import os
 import time
 from typing import Any
 
@@ -91,6 +92,24 @@ def test_a_line_that_a_full_disk_has_torn_takes_no_other_with_it(tmp_path):
     again = HeadFile(tmp_path, sync=True)
     assert again.known == {"a": heads[2]}
     again.close()
+
+
+def test_heads_that_a_full_disk_did_not_take_are_written_with_those_that_follow(tmp_path):
+    heads = HeadFile(tmp_path, sync=True)
+    full, heads._handle = heads._handle, os.open("/dev/full", os.O_RDWR)
+    for seq in (1, 2):
+        with pytest.raises(OSError, match="No space"):
+            heads.append([Head("a", seq, bytes(32))])
+    with pytest.raises(OSError, match="No space"):
+        heads.settle()
+    os.close(heads._handle)
+    heads._handle = full
+    heads.append([Head("b", 1, bytes(32))])
+    zeros = "0" * 64
+    assert (tmp_path / FILE).read_text() == f"a 2 {zeros}\nb 1 {zeros}\n"
+    heads.settle()
+    assert (tmp_path / FILE).read_text() == f"a 2 {zeros}\nb 1 {zeros}\n"
+    heads.close()
 
 
 def test_a_long_run_of_accents_is_refused_before_it_is_normalised():

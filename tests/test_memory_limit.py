@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import json
+import os
 import resource
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -188,6 +190,29 @@ def test_of_two_workers_the_one_without_memory_ends_and_is_replaced(kind, reques
             for table in tables:
                 table.settle(client)
                 table.require_whole(client)
+
+
+@pytest.mark.parametrize("kind", POSTGRESQL[:1])
+def test_a_worker_that_is_killed_at_any_moment_of_its_start_is_replaced_soon(
+    kind, request, tmp_path
+):
+    server = Server(tmp_path, CUBILETE_WORKERS="2", **settings(kind, request, tmp_path))
+    with server:
+        kept, killed = sorted(workers_of(server))
+        for wait_s in (0.0, 0.45, 0.55, 0.65):
+            time.sleep(wait_s)
+            os.kill(killed, signal.SIGKILL)
+            began = time.monotonic()
+            until(partial(replaced, server, killed))
+            assert time.monotonic() - began < 10
+            (killed,) = workers_of(server) - {kept}
+        assert server.stop() == 0
+
+
+def replaced(server: Server, killed: int) -> bool:
+    """Whether two workers serve again."""
+    now = workers_of(server)
+    return killed not in now and len(now) == 2
 
 
 def started(server: Server) -> int:

@@ -181,6 +181,27 @@ def test_a_request_that_is_cut_at_any_byte_is_made_once_or_not_at_all(kind, requ
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits another process")
+@pytest.mark.parametrize("kind", POSTGRESQL[:1])
+def test_a_server_that_owes_heads_is_not_ready_until_they_are_written(kind, request, tmp_path):
+    """The disk of the head file is full, that of the database is not."""
+    url = migrated_url(kind, request, tmp_path, "heads")
+    with Server(tmp_path, CUBILETE_DATABASE_URL=url) as server, server.client() as client:
+        table = create(client, hotseat=True, options=OPTIONS)
+        roll_until_taken(table)
+        heads = tmp_path / "heads.log"
+        size = heads.stat().st_size
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        roll_until_taken(table)
+        assert client.get("/readyz").status_code == 503
+        assert heads.stat().st_size == size
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, unlimited)
+        assert client.get("/readyz").status_code == 200
+        game, seq, head = heads.read_text().splitlines()[-1].split()
+        told = client.get(f"{table.path}/head").json()
+        assert (game, int(seq), head) == (told["game"], told["seq"], told["head"])
+
+
 def test_a_server_whose_disk_takes_no_more_serves_reads_and_goes_on_once_it_does(tmp_path):
     """No file may grow beyond a size: SQLite gets an error from write(), as from a bad disk."""
     with Server(tmp_path) as server, server.client() as client:

@@ -87,6 +87,7 @@ def create_app(settings: Settings) -> FastAPI:
         watch_loop(asyncio.get_running_loop())
         async with open_house(settings, measured) as house:
             app.state.croupier, app.state.live = house.croupier, house.live
+            app.state.heads = house.heads
             # What is there by now stays: to look through it again and again would take the
             # collector longer than any request.
             gc.collect()

@@ -46,10 +46,11 @@ def check(settings: Settings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """What requests need: the croupier, and what streams share."""
+    """What requests need: the croupier, what streams share, and the head file."""
 
     croupier: Croupier
     live: Live
+    heads: HeadFile
 
 
 def export_old(settings: Settings) -> tuple[int, list[Exception]]:
@@ -134,7 +135,7 @@ async def _open(
             live = Live(bell, feeds, board, settings.stream_limit)
             metrics.watch("stream", lambda: live.streams)
             metrics.watch("long_poll", lambda: live.polls)
-            yield House(croupier, live), sweeper
+            yield House(croupier, live, heads), sweeper
         finally:
             await sweeper.close()
             await croupier.close()

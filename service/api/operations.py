@@ -1,5 +1,7 @@
 """Operations and reference: health, version, problem pages, the docs page."""
 
+import asyncio
+
 from fastapi import APIRouter, Request, Response
 
 from service import __version__
@@ -40,10 +42,14 @@ async def livez(request: Request) -> Response:
     ),
 )
 async def readyz(request: Request) -> Response:
-    """Whether the server is ready: does not close, and writes to a database of its own schema."""
+    """Whether the server is ready: does not close, and writes database and head file."""
     query(request, ())
     if request.app.state.live.closing:
         raise Unavailable("the server closes")
+    try:
+        await asyncio.to_thread(request.app.state.heads.settle)
+    except OSError as error:
+        raise Unavailable("the head file can't be written") from error
     await croupier(request).ready()
     return Response(b'{"status":"ok"}', headers=_NO_CACHE, media_type="application/json")
 
