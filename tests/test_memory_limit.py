@@ -31,7 +31,7 @@ from tests.game_client import keyed, new_game, new_key
 from tests.postgres import POSTGRESQL
 from tests.server import Server
 from tests.starving import PLACES, give_no_more
-from tests.test_crash import Table, settings
+from tests.test_crash import Table, require_nothing_lost, settings
 
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 20
@@ -129,11 +129,7 @@ def test_a_server_without_memory_ends_and_loses_and_doubles_nothing(besides, req
         for one in asking:
             one.result()
         server.start()
-        with server.client() as client:
-            for table in tables:
-                table.require_answered(client)
-                table.settle(client)
-                table.require_whole(client)
+        require_nothing_lost(server, tables)
     assert ended in DEATHS
     if ended == EXIT_CODE:
         assert "no memory is left" in server.log.read_text()

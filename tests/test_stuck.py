@@ -180,7 +180,12 @@ def test_a_request_that_is_cut_at_any_byte_is_made_once_or_not_at_all(kind, requ
     assert "Traceback" not in server.log.read_text("utf-8", "replace")
 
 
-@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits another process")
+limits = pytest.mark.skipif(
+    not hasattr(resource, "prlimit"), reason="only Linux limits another process"
+)
+
+
+@limits
 @pytest.mark.parametrize("kind", POSTGRESQL[:1])
 def test_a_server_that_owes_heads_is_not_ready_until_they_are_written(kind, request, tmp_path):
     """The disk of the head file is full, that of the database is not."""
@@ -202,6 +207,7 @@ def test_a_server_that_owes_heads_is_not_ready_until_they_are_written(kind, requ
         assert (game, int(seq), head) == (told["game"], told["seq"], told["head"])
 
 
+@limits
 def test_a_server_whose_disk_takes_no_more_serves_reads_and_goes_on_once_it_does(tmp_path):
     """No file may grow beyond a size: SQLite gets an error from write(), as from a bad disk."""
     with Server(tmp_path) as server, server.client() as client:
