@@ -72,6 +72,13 @@ class Case:
         change(told)
         self.history.write_text("".join(json.dumps(line) + "\n" for line in told))
 
+    def counted(self, rows: str) -> int:
+        """How many rows there are."""
+        connection = sqlite3.connect(self.database)
+        ((count,),) = connection.execute(f"SELECT count(*) {rows}").fetchall()
+        connection.close()
+        return int(count)
+
     def execute(self, statement: str) -> None:
         """Something else in the database."""
         connection = sqlite3.connect(self.database)
@@ -80,14 +87,17 @@ class Case:
         connection.close()
 
 
+PLAYED_AGAIN = "game_id IN (SELECT id FROM game WHERE next_game IS NOT NULL)"
+
+
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> Case:
-    """What a short soak has left, before its directory is removed."""
-    home, kept = tmp_path_factory.mktemp("soak"), tmp_path_factory.mktemp("kept")
+    """What a short soak has left, before its directory is removed: the first of them in which
+    somebody has played again, since how far they come between two kills is the machine's."""
     found = list[Case]()
 
     def keep(url: str, history: Path, server_key: ServerKey, keys: tuple[bytes, ...]) -> Verdict:
-        database = Path(url.removeprefix("sqlite:///"))
+        database, kept = Path(url.removeprefix("sqlite:///")), tmp_path_factory.mktemp("kept")
         for file in (*database.parent.glob("cubilete.db*"), history):
             shutil.copy(file, kept)
         found.append(Case(kept / database.name, kept / history.name, server_key, keys))
@@ -95,8 +105,11 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Case:
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(ordeal, "judge", keep)
-        asyncio.run(ordeal.soak("sqlite", 2, SEED, home))
-    return found[0]
+        for kills in (2, 8, 32):
+            asyncio.run(ordeal.soak("sqlite", kills, SEED, tmp_path_factory.mktemp("soak")))
+            if found[-1].counted(f"FROM answer WHERE {PLAYED_AGAIN}"):
+                return found[-1]
+    raise AssertionError(f"nobody has played again, seed {SEED}")
 
 
 @pytest.fixture
@@ -119,8 +132,7 @@ IN_DATABASE: Mapping[str, str] = {
     ),
     "an answer that nobody was given, in a game with a rematch": (
         "INSERT INTO answer SELECT randomblob(32), fingerprint, game_id, status, headers, body,"
-        " sealed FROM answer WHERE game_id IN (SELECT id FROM game WHERE next_game IS NOT NULL)"
-        " LIMIT 1"
+        f" sealed FROM answer WHERE {PLAYED_AGAIN} LIMIT 1"
     ),
     "a face that did not fall": (
         "UPDATE entry SET line = CAST(replace(CAST(line AS TEXT), '\"faces\":[1', '\"faces\":[2')"
