@@ -2,27 +2,48 @@
 
 import base64
 import json
+import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
+
+import pytest
 
 TESTS = Path(__file__).parent
 
 
-def node() -> str | None:
-    """Node on the path, or else the one that Playwright brings along."""
-    found = shutil.which("node")
+@cache
+def node(at_least: tuple[int, ...] = (0,)) -> str | None:
+    """The first Node that runs here and is new enough: the one on the path, or the one that
+    Playwright brings along, which may lack a library of the system."""
+    return next((one for one in _places() if (_version(one) or ()) >= at_least), None)
+
+
+def _places() -> Iterator[str]:
+    found, playwright = shutil.which("node"), find_spec("playwright")
     if found is not None:
-        return found
-    spec = find_spec("playwright")
-    if spec is None or spec.origin is None:
+        yield found
+    if playwright is not None and playwright.origin is not None:
+        yield str(Path(playwright.origin).with_name("driver") / "node")
+
+
+def _version(program: str) -> tuple[int, ...] | None:
+    """Null for what does not run."""
+    try:
+        told = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
         return None
-    brought = Path(spec.origin).with_name("driver") / "node"
-    return str(brought) if brought.is_file() else None
+    return tuple(map(int, re.findall(r"\d+", told.stdout)))
+
+
+NEEDS_NODE: Final = pytest.mark.skipif(
+    node() is None, reason="no Node runs here, nor one that Playwright brings along"
+)
 
 
 def run(script: Path, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:

@@ -17,7 +17,7 @@ from service.replay import NotReplayable, audit, replay
 from service.rules import RULESETS
 from service.verify import verify_log
 from tests.drawn_options import table as drawn
-from tests.javascript import JavaScriptVerifier
+from tests.javascript import NEEDS_NODE, JavaScriptVerifier
 from tests.played import Played, action
 
 TURN_S = 30
@@ -448,6 +448,7 @@ SEEN = {
 }
 
 
+@NEEDS_NODE
 @pytest.mark.parametrize("change", SEEN)
 def test_both_verifiers_refuse_a_forged_clock_without_the_rules(change):
     lines = resigning_game()

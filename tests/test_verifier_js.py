@@ -18,16 +18,14 @@ from tests import compare_verifiers, javascript, test_verify
 from tests.compare_verifiers import agreed
 from tests.game_client import create
 from tests.golden import recorded
-from tests.javascript import JavaScriptVerifier
+from tests.javascript import NEEDS_NODE, JavaScriptVerifier
 from tests.server import Server
 from tests.test_verify import FINISHED, SHORT, VECTORS, Entries, chained, entries_of
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "verify.mjs"
 GAMES = 16 * len(rules.RULESETS)
 
-pytestmark = pytest.mark.skipif(
-    javascript.node() is None, reason="no Node here, and no Playwright that brings one along"
-)
+pytestmark = NEEDS_NODE
 
 
 def text_of(lines: list[str]) -> bytes:

@@ -16,10 +16,9 @@ from service.hosting import BOT_ACTIONS_MOST, bot_due
 from service.log import jsonl
 from service.replay import audit, replay
 from service.rules import RULESETS, ruleset
-from tests import javascript
 from tests.bots.tables import BotTable, Rules, names_of
 from tests.drawn_options import table
-from tests.javascript import JavaScriptVerifier
+from tests.javascript import NEEDS_NODE, JavaScriptVerifier
 from tests.played import action
 
 GAMES = 30  # of each ruleset
@@ -75,7 +74,7 @@ def test_every_bot_of_a_ruleset_plays_at_the_usual_table(rules):
         assert in_order(played)
 
 
-@pytest.mark.skipif(javascript.node() is None, reason="no Node here, and none of Playwright's")
+@NEEDS_NODE
 def test_the_verifier_of_the_page_accepts_games_with_bots():
     with JavaScriptVerifier() as other:
         for rules in RULESETS:
