@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from bench import actions, ceiling, engine, fsync, growth, machine, memory, peers
+from bench import actions, ceiling, durable, engine, fsync, growth, machine, memory, peers
 from bench.measure import LONG, SHORT, Form, Tables
 from bench.table import Table
 
@@ -22,13 +22,14 @@ _ALL: Final[dict[str, Tables]] = {
     "Memory": memory.tables,
     "Peers": peers.tables,
     "Durability": fsync.tables,
+    "A lone change": durable.tables,
 }
 _ABOUT: Final = """\
 # Benchmarks
 
 Written by `make bench` (a short form, under ten minutes) or `make bench-long`; do not edit. Each
 of them can be run by itself: `python -m bench.actions`, `growth`, `engine`, `memory`, `peers`,
-`fsync`, `ceiling`, with `--long` for the long form.
+`fsync`, `durable`, `ceiling`, with `--long` for the long form.
 
 What counts are the ratios. Rates belong to the machine and the minute; what is compared was
 measured in one run, in turn, round after round, on one machine, and each number is the median of

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from bench import durable
 from bench.filled import pig
 from bench.fsync import Order, order
-from bench.measure import Case, create, write_tables
+from bench.measure import Case, Form, create, write_tables
 from bench.process import Process, bench_server
 from bench.table import Goal, Table
 from service.log import jsonl
 from service.verify import verify_log
+from tests.postgres import POSTGRESQL
 
 WAL = "16</x/cubilete.db-wal>"
 ASKED = '9 read(20<socket:[1]>, "POST /v1/games/a/actions HTTP"..., 256000) = 228'
@@ -51,6 +53,15 @@ def test_the_load_counts_answers_and_stops_at_one_that_is_not_expected(tmp_path)
             Case(server.url, tables, "read-304", 2).slice(0.2)
 
 
+@pytest.mark.skipif(not POSTGRESQL, reason="no PostgreSQL on this platform")
+def test_a_lone_change_is_bounded_by_its_disk_and_more_so_with_its_head():
+    (table,) = durable.tables(Form("one", slices=1, seconds=0.05, games=0, throws=0))
+    _, *databases, _ = table.rows
+    assert [row[0] for row in databases] == ["SQLite: the rows", "PostgreSQL: the rows"]
+    for _, _, rows, with_head in databases:
+        assert 0 < float(with_head) < float(rows) < 1
+
+
 def test_the_naive_way_plays_the_same_game(tmp_path):
     with bench_server("naive", tmp_path) as server:
         tables = create(server.url, 1, tmp_path, "tables")
@@ -82,5 +93,5 @@ def test_the_lock_of_the_peers_names_no_address():
 
 
 def test_every_benchmark_still_knows_the_service():
-    for name in ("actions", "growth", "engine", "memory", "peers", "ceiling", "__main__"):
+    for name in ("actions", "growth", "engine", "memory", "peers", "ceiling", "fsync", "__main__"):
         assert importlib.import_module(f"bench.{name}").__doc__
