@@ -66,8 +66,10 @@ class Report:
 
 
 def schedule(kind: Kind, kills: int, random: Random) -> list[str]:
-    """The faults in their order: so many kills, and some others of each sort among them."""
-    deaths = random.choices(list(_KILLS), list(_KILLS.values()), k=kills)
+    """The faults in their order: so many kills of every sort, if there are enough, and some others
+    of each sort among them."""
+    each = [*_KILLS][:kills]
+    deaths = each + random.choices(list(_KILLS), list(_KILLS.values()), k=kills - len(each))
     others = _OTHERS[kind]
     more = random.choices(list(others), list(others.values()), k=kills // _OTHERS_FOR_KILLS)
     due = [*deaths, *others, *more]
