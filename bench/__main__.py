@@ -35,7 +35,8 @@ What counts are the ratios. Rates belong to the machine and the minute; what is 
 measured in one run, in turn, round after round, on one machine, and each number is the median of
 its rounds. A real server and the load are processes of their own. The load waits for each answer
 before it asks again, over connections that stay open, and the first answer that is not the one
-expected ends the run. Every round begins with a warm-up that is not counted.
+expected ends the run. Every round begins with a warm-up that is not counted. On Linux the load
+runs as a batch job: it stops no server that has just sent it an answer.
 """
 _SERVERS: Final = """\
 An action is a roll of Pig, the dearest one there is, in games of the client's own: 64 games in all,

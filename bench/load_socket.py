@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import uvloop
 
-from bench.load import Run, Slice, Unexpected, address_of, drive
+from bench.load import Run, Slice, Unexpected, address_of, drive, give_way
 
 _PATH: Final = "/socket.io/?EIO=4&transport=websocket"
 _UPGRADE: Final = (
@@ -157,6 +157,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0)
     given = parser.parse_args()
     gc.disable()  # nothing here makes cycles, and a pause would count as the server's
+    give_way()
     try:
         print(json.dumps(asdict(uvloop.run(_loaded(given.url, given.clients, given.seconds)))))
     except (OSError, Unexpected, TimeoutError) as error:

@@ -2,6 +2,8 @@
 
 import importlib
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -54,6 +56,19 @@ def test_the_load_counts_answers_and_stops_at_one_that_is_not_expected(tmp_path)
 
 
 @pytest.mark.skipif(not POSTGRESQL, reason="no PostgreSQL on this platform")
+@pytest.mark.skipif(sys.platform != "linux", reason="this system knows no batch jobs")
+@pytest.mark.parametrize("module", ["load", "load_socket"])
+def test_the_load_is_a_batch_job(module):
+    script = f"""if True:
+        import os, sys
+        import bench.{module} as load
+        load.uvloop.run = lambda asked: asked.close() or sys.exit(os.sched_getscheduler(0))
+        sys.argv = ["load", "act" if "{module}" == "load" else "move", "http://x"]
+        load.main()"""
+    done = subprocess.run([sys.executable, "-c", script], check=False)
+    assert done.returncode == os.SCHED_BATCH
+
+
 def test_a_lone_change_is_bounded_by_its_disk_and_more_so_with_its_head():
     (table,) = durable.tables(Form("one", slices=1, seconds=0.05, games=0, throws=0))
     _, *databases, _ = table.rows
