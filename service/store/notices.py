@@ -9,7 +9,6 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-import psycopg
 from sqlalchemy import URL, Connection, func, select
 
 from service.errors import Unavailable
@@ -45,6 +44,8 @@ class Notices:
 
     async def rings(self) -> AsyncIterator[Collection[str]]:
         """What other processes ring for; raises Unavailable when the connection is lost."""
+        import psycopg  # here: a server with the embedded database starts sooner without it
+
         try:
             async with await psycopg.AsyncConnection.connect(**self._to, autocommit=True) as line:
                 await line.execute(f"LISTEN {_CHANNEL}")
