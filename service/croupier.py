@@ -395,12 +395,9 @@ class Croupier:
         """The next game of the series: same seats and tokens, same settings or new options."""
         before, may = await self.read(game_id), host(caller.token)
         may(before)
-        # Both are for good: nobody has a key chain made for nothing, but a retry with its key.
         steps.require_over(before.game)
-        if before.series.next_game is not None and caller.retry is None:
-            _require_going_on(before)
-            _require_version(before, caller)
-            raise RematchExists(game=before.series.next_game)
+        if before.series.next_game is not None:
+            return await self._change(game_id, may, _rematch_exists(caller), caller)
         at, salt = self._now(), self._entropy(32)
         next_id = keys.new_game_id(at, self._entropy)
         salts = [self._entropy(32) for _ in before.holders]
@@ -732,6 +729,18 @@ class Croupier:
         if not (hosted.start_when_full and steps.ready(hosted.game)):
             return write
         return followed(write, steps.start(hosted.game, chain or self._chain(hosted), at))
+
+
+def _rematch_exists(caller: Caller) -> Decide:
+    """Whoever repeats the request that made the rematch is given its answer, all others are
+    refused, and nobody has a key chain made for nothing."""
+
+    def decide(found: HostedGame | None) -> Change:
+        hosted = exists(found)
+        _require_version(hosted, caller)
+        raise RematchExists(game=hosted.series.next_game)
+
+    return decide
 
 
 def _require_version(hosted: HostedGame, caller: Caller) -> None:
