@@ -103,7 +103,7 @@ class HeadFile:
         if os.write(self._handle, text) != len(text):
             raise OSError("the disk took a part of the heads")
         if self._sync:
-            os.fdatasync(self._handle)
+            getattr(os, "fdatasync", os.fsync)(self._handle)  # which macOS does not have
 
     def close(self) -> None:
         """Writes what is owed, if that can be done now, and lets the file go."""

@@ -112,6 +112,15 @@ def test_heads_that_a_full_disk_did_not_take_are_written_with_those_that_follow(
     heads.close()
 
 
+def test_heads_are_written_where_the_system_syncs_whole_files_only(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "fdatasync", raising=False)
+    heads = HeadFile(tmp_path, sync=True)
+    heads.append([Head("a", 1, bytes(32))])
+    heads.settle()
+    heads.close()
+    assert (tmp_path / FILE).read_text() == f"a 1 {'0' * 64}\n"
+
+
 def test_a_long_run_of_accents_is_refused_before_it_is_normalised():
     with pytest.raises(ValueError, match="too_long"):
         canonical_name("\u0315" * 16_000 + "\u0316" * 16_000)
