@@ -57,9 +57,9 @@ class Examiner:
             asked.write(len(data).to_bytes(SIZE_BYTES, "big") + data)
             asked.flush()
             if _tells(told, self._seconds):
-                size = told.read(SIZE_BYTES)
-                report = told.read(int.from_bytes(size, "big"))
-                if report:
+                size = int.from_bytes(told.read(SIZE_BYTES), "big")
+                report = told.read(size)
+                if report and len(report) == size:
                     return report
         except BrokenPipeError:
             pass

@@ -23,7 +23,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from service import log
-from service.errors import Unavailable, failed_allocation
+from service.errors import RecordTooCostly, Unavailable, failed_allocation
 from service.examiner import Examiner
 from service.memory import EXIT_CODE
 from service.store.engine import SQLITE
@@ -296,6 +296,31 @@ def test_an_examiner_that_does_not_start_is_no_fault_of_the_record(monkeypatch, 
 
     asyncio.run(story())
     assert "no process can be started" in caplog.text
+
+
+def test_half_a_report_is_none(monkeypatch, tmp_path):
+    """Of a process that was killed while it told its report."""
+    dying = tmp_path / "dying"
+    dying.write_text(
+        f"""#!{sys.executable}
+import sys
+asked, told = sys.stdin.buffer, sys.stdout.buffer
+told.write(b"+")
+told.flush()
+asked.read(int.from_bytes(asked.read(8), "big"))
+told.write((100).to_bytes(8, "big") + b"half a report")
+"""
+    )
+    dying.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(dying))
+
+    async def story():
+        examiner = Examiner(5)
+        with pytest.raises(RecordTooCostly):
+            await examiner.report(b"{}")
+        examiner.close()
+
+    asyncio.run(story())
 
 
 def test_where_no_process_can_be_started_an_upload_may_come_again(monkeypatch):
