@@ -3,6 +3,7 @@
 As a program it examines what ``examiner`` hands it, in a process of its own that holds no secret.
 """
 
+import contextlib
 import json
 import os
 import resource
@@ -83,7 +84,8 @@ def main(asked: BinaryIO, told: BinaryIO) -> None:
     os.nice(10)
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     limit = _MEMORY_LIMIT if most == resource.RLIM_INFINITY else min(most, _MEMORY_LIMIT)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    with contextlib.suppress(ValueError):  # macOS takes no such limit
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     told.write(READY)
     told.flush()
     while size := asked.read(SIZE_BYTES):

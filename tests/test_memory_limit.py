@@ -283,6 +283,23 @@ examiner.close()
     assert json.loads(done.stdout)["failure"] is not None
 
 
+def test_records_are_examined_where_no_limit_of_memory_can_be_set():
+    script = """
+import resource, sys
+from io import BytesIO
+from service import examination
+def refused(*_):
+    raise ValueError("current limit exceeds maximum limit")
+resource.setrlimit = refused
+asked = (2).to_bytes(examination.SIZE_BYTES, "big") + b"{}"
+examination.main(BytesIO(asked), sys.stdout.buffer)
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b'"failure"' in done.stdout
+
+
 def test_an_examiner_that_does_not_start_is_no_fault_of_the_record(monkeypatch, caplog):
     monkeypatch.setattr(sys, "executable", "/bin/false")
 
