@@ -2,6 +2,8 @@
 
 import os
 import time
+from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 
 import httpx
@@ -119,6 +121,27 @@ def test_heads_are_written_where_the_system_syncs_whole_files_only(tmp_path, mon
     heads.settle()
     heads.close()
     assert (tmp_path / FILE).read_text() == f"a 1 {'0' * 64}\n"
+
+
+def test_the_name_of_a_head_file_that_is_new_or_shortened_is_on_the_disk(tmp_path, monkeypatch):
+    done: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def syncing(handle: int) -> None:
+        done.append("name synced" if S_ISDIR(os.fstat(handle).st_mode) else "file synced")
+        fsync(handle)
+
+    def replacing(draft: Path, path: Path) -> Path:
+        done.append("replaced")
+        return replace(draft, path)
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(Path, "replace", replacing)
+    for _ in range(2):
+        heads = HeadFile(tmp_path, sync=True)
+        heads.append([Head("a", 1, bytes(32))])
+        heads.close()
+    assert done == ["name synced", "file synced", "replaced", "name synced"]
 
 
 def test_a_long_run_of_accents_is_refused_before_it_is_normalised():
