@@ -107,9 +107,16 @@ BUGS: Final[tuple[Bug, ...]] = (
     _bug(
         "a refusal by a game that has moved since",
         "store/batch",
-        "        if unchanged:\n",
-        "        if not unchanged:\n",
+        "        if unchanged or (",
+        "        if (",
         "test_store_races.py::test_a_refusal_is_never_by_a_game_that_another_server_has_moved",
+    ),
+    _bug(
+        "a rematch that is added before the game before it is locked",
+        "store/batch",
+        " or (moved & self._assumed and self._opens_rematch())",
+        "",
+        "test_store_races.py::test_of_two_servers_that_open_a_rematch_one_is_told_of_the_other",
     ),
     _bug(
         "a write that begins as a read (deferred BEGIN)",

@@ -11,11 +11,13 @@ import pytest
 from sqlalchemy import Connection, event
 from sqlalchemy.exc import OperationalError
 
-from service.errors import StaleVersion
+from service.errors import RematchExists, StaleVersion
 from service.log import parse
-from service.store import DAY_MS, Answer, Change, Holder, HostedGame, Store, Write
+from service.store import DAY_MS, Answer, Change, Holder, HostedGame, Series, Store, Write
+from service.store.change import Decide
 from tests.hosted import (
     AT,
+    Table,
     anybody,
     asked,
     created,
@@ -246,6 +248,41 @@ def test_two_servers_that_change_the_same_games_do_not_block_each_other(postgres
                 assert sum(answer.replayed for answer in answers) == len(games)
             for made in games:
                 assert await seqs(two, made.id) == list(range(14))
+
+    run(story())
+
+
+def rematch(following: Table) -> Decide:
+    """The next game of the series, unless there is one."""
+
+    def decide(found: HostedGame | None) -> Change:
+        assert found is not None
+        if found.series.next_game is not None:
+            raise RematchExists(game=found.series.next_game)
+        old = replace(found, series=replace(found.series, next_game=following.id))
+        new = replace(following.start.hosted, series=Series(found.series.id, 2, (0, 0)))
+        writes = Write(old, ()), Write(new, following.start.lines)
+        return Change(writes, Answer(201, (), following.id.encode()))
+
+    return decide
+
+
+@pytest.mark.parametrize("locking", [0, 64], ids=["both_look_last", "one_locks_first"])
+def test_of_two_servers_that_open_a_rematch_one_is_told_of_the_other(postgresql_url, locking):
+    """At once, although the rematch itself has no row yet that could be locked."""
+
+    async def story():
+        async with opened(postgresql_url) as one, opened(postgresql_url) as two:
+            for _ in range(10):
+                made = await created(one)
+                await two.game(made.id)
+                one._committer._locking = locking
+                racing = [asked(store, made, rematch(table())) for store in (one, two)]
+                told = await asyncio.gather(*racing, return_exceptions=True)
+                assert sorted(type(answer).__name__ for answer in told) == [
+                    "Answer",
+                    "RematchExists",
+                ]
 
     run(story())
 

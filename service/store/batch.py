@@ -95,14 +95,20 @@ class Batch:
 
     def _require_unmoved(self, connection: Connection) -> None:
         """What was refused, or answered from the store, was so by games as they still stand; for
-        those that were changed compare-and-set sees to it."""
+        those that were changed compare-and-set sees to it. But a rematch is added before that,
+        and waits for one that another process adds: by then the game before it must be locked."""
+        moved = self._lines.keys() & self._stored.keys()
         unchanged = self._assumed - self._lines.keys()
-        if unchanged:
+        if unchanged or (moved & self._assumed and self._opens_rematch()):
             # With those that will be changed, so that all are locked in one order.
-            held = unchanged | (self._lines.keys() & self._stored.keys())
+            held = unchanged | moved
             stored = revisions(connection, sorted(held))
-            if any(stored.get(one) != self._games[one].revision for one in unchanged):
+            if any(stored.get(one) != self._stored[one].revision for one in held & self._assumed):
                 raise Moved
+
+    def _opens_rematch(self) -> bool:
+        new = self._lines.keys() - self._stored.keys()
+        return any(self._games[game_id].series.number > 1 for game_id in new)
 
     def _read_answers(self, connection: Connection) -> None:
         scopes = [job.retry.scope for job in self._jobs if job.retry is not None]
