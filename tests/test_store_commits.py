@@ -347,7 +347,9 @@ def test_a_hand_over_that_fails_leaves_nobody_waiting() -> None:
             raise RuntimeError("no loop")
 
     follower = Follower(lambda _: None)
+    settled = Settled([(None, Gone())], [Answer(200, (), b"")], ())  # type: ignore[list-item]
+    follower.follow_here(settled)  # in the committer, which nobody would replace
     for _ in range(4):  # more than there is room for
-        follower.follow(Settled([(None, Gone())], [Answer(200, (), b"")], ()))  # type: ignore[list-item]
+        follower.follow(settled)
     follower.close()
     assert follower.idle

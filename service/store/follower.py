@@ -70,16 +70,18 @@ class Follower:
         while (settled := self._settled.get()) is not None:
             try:
                 self._finish(settled)
-            except Exception as error:
-                end_if_out_of_memory(error)
-                _log.exception("answers could not be handed over")
             finally:  # the committer is not left waiting for room, whatever has happened
                 self._followed += 1
                 self._room.release()
 
     def _finish(self, settled: Settled) -> None:
+        """In either thread, which goes on whatever fails: no other would carry out changes."""
         self._tell(settled.moved)
-        _deliver(settled.batch, settled.results)
+        try:
+            _deliver(settled.batch, settled.results)
+        except Exception as error:
+            end_if_out_of_memory(error)
+            _log.exception("answers could not be handed over")
 
     def _tell(self, moved: Sequence[HostedGame]) -> None:
         """What follows a commit can't undo it: a failure there is logged, and the answers go."""
