@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -179,7 +180,7 @@ class Settings(BaseSettings):
     @property
     def database(self) -> str:
         """The database's URL, the embedded file's if none is set."""
-        return self.database_url or f"sqlite:///{self.data_dir / 'cubilete.db'}"
+        return self.database_url or f"sqlite:///{quote(str(self.data_dir / 'cubilete.db'))}"
 
     @property
     def exports(self) -> Path:

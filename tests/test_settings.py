@@ -292,6 +292,14 @@ def test_without_any_setting_an_embedded_database_is_used():
     assert read(data_dir="/elsewhere").database == "sqlite:////elsewhere/cubilete.db"
 
 
+@pytest.mark.parametrize("name", ["a%20b", "100%", "what?", "a#b", "é b"])
+def test_the_embedded_database_lies_in_the_data_directory_whatever_it_is_called(name, tmp_path):
+    home = tmp_path / name
+    check(Settings(data_dir=home))
+    assert (home / "cubilete.db").exists()
+    assert list(tmp_path.iterdir()) == [home]
+
+
 def test_a_real_process_tells_it_too(home):
     known = {name: text for name, text in os.environ.items() if "CUBILETE" not in name}
     done = subprocess.run(
