@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from service.store import (
     records,
     statements,
 )
+from service.store.batch import Batch, Result
+from service.store.committer import Committer
 from service.store.tables import game
 from tests.hosted import (
     AT,
@@ -36,6 +39,7 @@ from tests.hosted import (
     roll,
     rows,
     run,
+    stored,
     table,
 )
 
@@ -445,3 +449,37 @@ def test_an_action_sets_no_column_that_stays_as_it_is_where_that_costs_an_index(
     plain, later = updates
     assert ["status" in plain, "active_on" in plain, "snapshot" in plain] == [False, False, True]
     assert all(f"{name}=" in later for name in statements.MOVED)
+
+
+@pytest.mark.parametrize("what", ["freeze", "remove"])
+def test_a_game_that_is_frozen_or_removed_is_not_remembered_by_a_change_under_way(
+    what, database_url, monkeypatch
+):
+    """Neither goes through the committer, which may have looked at the game right before."""
+    committed, go_on = threading.Event(), threading.Event()
+    done = Committer._done
+
+    def done_later(committer: Committer, batch: Batch) -> list[Result]:
+        committed.set()
+        assert go_on.wait(30)
+        return done(committer, batch)
+
+    def refuse(_: HostedGame | None) -> Change:
+        raise StaleVersion(version=0)
+
+    async def story():
+        async with opened(database_url) as store:
+            made = await created(store)
+            hosted = await stored(store, made.id)
+            monkeypatch.setattr(Committer, "_done", done_later)
+            refused = asked(store, made, refuse)
+            assert await asyncio.to_thread(committed.wait, 30)
+            await (store.freeze([made.id]) if what == "freeze" else store.remove(hosted))
+            go_on.set()
+            with pytest.raises(StaleVersion):
+                await refused
+            found = await store.game(made.id)
+            assert (found and found.audit) == ("failed" if what == "freeze" else None)
+            assert store.remembered(made.id) == found
+
+    run(story())

@@ -50,6 +50,7 @@ class Batch:
         self._lock = lock
         self._assumed: set[str] = set()
         self.stale = False
+        self.disowned = cache.disowned
         self._games: dict[str, HostedGame] = {}
         self._stored: dict[str, HostedGame] = {}
         self._kept: dict[bytes, tuple[bytes, Answer]] = {}

@@ -21,7 +21,8 @@ class GameCache:
     """A bounded cache. Where others write too, what it knows may have moved meanwhile.
 
     ``dropped`` counts what it has forgotten. What was read before something was forgotten may be
-    older than that: it is not remembered.
+    older than that: it is not remembered. ``disowned`` counts how often that was because nobody
+    knew any more how a game stands.
     """
 
     def __init__(self, size: int) -> None:
@@ -29,6 +30,7 @@ class GameCache:
         self._games: OrderedDict[str, HostedGame] = OrderedDict()
         self._lock = threading.Lock()
         self.dropped = 0
+        self.disowned = 0
 
     def get(self, game_id: str) -> HostedGame | None:
         """The game as this process knows it."""
@@ -55,8 +57,21 @@ class GameCache:
                 self._games.popitem(last=False)
                 self.dropped += 1
 
+    def put_committed(self, games: Sequence[HostedGame], disowned: int) -> None:
+        """Remembers the games of a transaction, or forgets them if any game was disowned since it
+        began, when the count was ``disowned``: it may have been one of them."""
+        if disowned == self.disowned:
+            self.put(games)
+        if disowned != self.disowned:
+            self._forget(hosted.game.id for hosted in games)
+
     def drop(self, game_ids: Iterable[str]) -> None:
         """Forgets games of which nobody knows how they stand."""
+        with self._lock:
+            self.disowned += 1
+        self._forget(game_ids)
+
+    def _forget(self, game_ids: Iterable[str]) -> None:
         with self._lock:
             for game_id in game_ids:
                 self._games.pop(game_id, None)

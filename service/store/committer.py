@@ -230,7 +230,7 @@ class Committer:
         raise Unavailable("nobody can tell whether the change was made")
 
     def _done(self, batch: Batch) -> list[Result]:
-        self._cache.put(batch.games())
+        self._cache.put_committed(batch.games(), batch.disowned)
         self._moved += batch.changed()
         return batch.results
 
