@@ -71,9 +71,16 @@ BUGS: Final[tuple[Bug, ...]] = (
     _bug(
         "the same action of another request is taken for one's own",
         "store/batch",
-        'return bool(self._stored_answer(connection, row["scope"]) == row["body"])',
-        "break",
+        'yield self._stored_answer(connection, row["scope"]) == row["body"]',
+        "continue",
         "test_store_commits.py::test_the_same_action_of_another_request_is_not_taken_for_ones_own",
+    ),
+    _bug(
+        "one change that stands is a witness for all of its batch",
+        "store/batch",
+        "return all(self._witnesses(connection))",
+        "return any(self._witnesses(connection))",
+        "test_store_commits.py::test_what_another_server_was_sent_too_is_no_witness_for_the_rest",
     ),
     _bug(
         "no compare-and-set",

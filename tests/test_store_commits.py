@@ -15,7 +15,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from service.errors import StaleVersion, Unavailable
 from service.log import parse
 from service.store import Answer, HostedGame, Retry, Store, tables
+from service.store.batch import Batch
+from service.store.cache import GameCache
+from service.store.change import Job
 from service.store.follower import Follower, Settled
+from service.store.statements import statements
 from tests.hosted import (
     AT,
     anybody,
@@ -142,6 +146,32 @@ def test_the_same_action_of_another_request_is_not_taken_for_ones_own(postgresql
             with commits_lost(store, then=other), pytest.raises(StaleVersion):
                 await store.change(made.id, anybody, act, retry())
             assert await seqs(store, made.id) == list(range(seen + 2))
+
+    run(story())
+
+
+@pytest.mark.parametrize("keyed", [False, True], ids=["no_key", "key"])
+def test_what_another_server_was_sent_too_is_no_witness_for_the_rest(postgresql_url, keyed):
+    """One request went to both servers, in one millisecond, and the other one's change stands."""
+
+    async def story():
+        async with opened(postgresql_url) as store:
+            twice, once = [await created(store) for _ in range(2)]
+            key = retry() if keyed else None
+            sent = (
+                Job(twice.id, anybody, twice.roll(), key),
+                Job(once.id, anybody, once.roll(), None),
+            )
+            lost = Batch(
+                GameCache(2), sent, statements(store._engine.dialect), alone=False, lock=False
+            )
+            with store._engine.connect() as connection, connection.begin() as transaction:
+                lost.run(connection)
+                transaction.rollback()
+            await asyncio.to_thread(roll_elsewhere, postgresql_url, twice, key)
+            with store._engine.begin() as connection:
+                assert lost.stands(connection) is False
+            assert await seqs(store, once.id) == list(range(4))
 
     run(story())
 

@@ -1,7 +1,7 @@
 """What one transaction reads and writes, and how to tell afterwards whether it stands."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -205,28 +205,32 @@ class Batch:
 
     def stands(self, connection: Connection) -> bool | None:
         """Whether this batch was committed, as seen in a later transaction; null if nobody can
-        tell any more. All of it stands or nothing, so one kept answer, or else one line, or else
-        one table, is a witness.
+        tell any more. All of it stands or nothing: if one kept answer or one line is not there,
+        none of it stands.
 
-        Without a key another request with the same line (same seat, action, version and
-        millisecond) is not told apart: one of the two stands, and both are told so.
+        A request that another server was sent too, in the same millisecond, has the same answer
+        and the same line: if that goes for all of the batch, one of the two stands, and both are
+        told so.
         """
         moved = sorted(self._lines)
         query = select(tables.game.c.id, tables.game.c.revision).where(tables.game.c.id.in_(moved))
         # A transaction that has not ended yet holds these rows: this waits for its end.
         query = query.order_by(tables.game.c.id).with_for_update()
-        revisions = {row.id: row.revision for row in connection.execute(query)}
-        for row in self._new_answers:
-            return bool(self._stored_answer(connection, row["scope"]) == row["body"])
-        for game_id, lines in self._lines.items():
-            if lines:
-                return self._stored_line(connection, game_id) == lines[-1]
-        if all(revisions.get(game_id, 0) <= self._revision(game_id) for game_id in moved):
+        stored = {row.id: row.revision for row in connection.execute(query)}
+        if self._new_answers or any(self._lines.values()):
+            return all(self._witnesses(connection))
+        if all(stored.get(game_id, 0) <= self._revision(game_id) for game_id in moved):
             return False
         now = read_games(connection, sorted(self._reseated))
         if now and all(now[one].holders == self._games[one].holders for one in now):
             return True
         return None
+
+    def _witnesses(self, connection: Connection) -> Iterator[bool]:
+        for row in self._new_answers:
+            yield self._stored_answer(connection, row["scope"]) == row["body"]
+        for game_id, lines in self._lines.items():
+            yield not lines or self._stored_line(connection, game_id) == lines[-1]
 
     def _revision(self, game_id: str) -> int:
         """As it was before the batch; 0 for a game that is new."""
