@@ -56,6 +56,7 @@ from service.hosting import (
     with_holder,
     without_name,
 )
+from service.log import entry_hash
 from service.playing_on import PlayingOn
 from service.replay import replay
 from service.requests import Caller, Done, Joining, NewGame, Render, Turn
@@ -91,7 +92,6 @@ from service.store.change import Check, Decide
 
 _log = logging.getLogger(__name__)
 _KEYS_CACHED: Final = 64 * 1024 * 1024
-_PAGE: Final = 500
 _NOTHING: Final = Answer(204, (), b"")
 _CHAINS_AT_ONCE: Final = 64
 _REPLAYS_AT_ONCE: Final = 8
@@ -527,23 +527,33 @@ class Croupier:
         """Raises Unavailable unless the database takes changes."""
         await self._store.ready()
 
-    async def end_restored(self, known: Mapping[str, Head]) -> list[str]:
+    async def end_restored(
+        self, known: Mapping[str, Head], owe: Callable[[Sequence[Head]], None] = lambda _: None
+    ) -> list[str]:
         """Ends every game that is behind its last known head: its database was restored from a
-        backup, and its keys must not make other throws. Returns the ids of those games."""
-        at, ids, ended = self._now(), list(known), []
-        for start in range(0, len(ids), _PAGE):
-            versions = await self._store.going(ids[start : start + _PAGE])
+        backup, and its keys must not make other throws. Returns the ids of those games. ``owe`` is
+        told the heads of games that are ahead of what is known."""
+        ended = []
+        async for versions in self._store.going():
+            seqs = {one: known[one].seq if one in known else -1 for one in versions}
             for game_id, version in versions.items():
-                if version < known[game_id].seq:
-                    try:
-                        # Whatever is due: a throw that was made before must not fall otherwise.
-                        await self._by_itself(game_id, self._ending(at))
-                        ended.append(game_id)
-                    except GameFrozen:  # nobody acts in it anyway
-                        _log.error("game %s is behind its last known head, and frozen", game_id)
-                    except GameOver:  # another process was first
-                        continue
+                if version < seqs[game_id] and await self._ends_restored(game_id):
+                    ended.append(game_id)
+            ahead = [one for one, version in versions.items() if version > seqs[one]]
+            newest = await self._store.newest(ahead) if ahead else ()
+            owe([Head(game_id, seq, entry_hash(line)) for game_id, seq, line in newest])
         return ended
+
+    async def _ends_restored(self, game_id: str) -> bool:
+        try:
+            # Whatever is due: a throw that was made before must not fall otherwise.
+            await self._by_itself(game_id, self._ending(self._now()))
+        except GameFrozen:  # nobody acts in it anyway
+            _log.error("game %s is behind its last known head, and frozen", game_id)
+            return False
+        except GameOver:  # another process was first
+            return False
+        return True
 
     def _ending(self, at: int) -> Decide:
         def decide(found: HostedGame | None) -> Change:

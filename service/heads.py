@@ -10,7 +10,7 @@ import fcntl
 import os
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -33,8 +33,8 @@ class Head:
 class HeadFile:
     """Appended to after every commit, before its answers; one line a game that moved.
 
-    ``known`` is what stood in the file when it was opened. The file is shortened to one line a
-    game on opening, unless another process is using it. Raises BadSetting if it can't be written.
+    It is shortened to one line a game on opening, unless another process is using it or there is
+    no room for a second one. Raises BadSetting if it can't be written.
     """
 
     def __init__(self, data_dir: Path, sync: bool) -> None:
@@ -48,7 +48,7 @@ class HeadFile:
             alone = self._alone()
             self._owed: dict[str, Head] = {}
             self._writing = threading.Lock()
-            self.known = _read(self._path)
+            self._known = _read(self._path)
             if alone:
                 self._shorten()
             fcntl.flock(self._lock, fcntl.LOCK_SH)
@@ -67,15 +67,24 @@ class HeadFile:
         return True
 
     def _shorten(self) -> None:
-        if not self.known:
+        if not self._known:
             return
         draft = self._path.with_name(f"{FILE}.new")
         private = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(private, "w", encoding="ascii") as file:
-            file.writelines(_line(head) for head in self.known.values())
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with os.fdopen(private, "w", encoding="ascii") as file:
+                file.writelines(_line(head) for head in self._known.values())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            draft.unlink(missing_ok=True)
+            return
         draft.replace(self._path)
+
+    def recall(self) -> dict[str, Head]:
+        """What stood in the file when it was opened, by game. It may be large, and is told once."""
+        known, self._known = self._known, {}
+        return known
 
     def _torn(self) -> bool:
         """Whether a crash or a full disk has left half a line at the end."""
@@ -92,6 +101,13 @@ class HeadFile:
             self._owed.update((head.game, head) for head in heads)
             self._write("".join(map(_line, self._owed.values())).encode())
             self._owed.clear()
+
+    def owe(self, heads: Sequence[Head]) -> None:
+        """Adds heads that a full disk or a death has kept from the file; they are owed if it can't
+        take them now."""
+        if heads:
+            with contextlib.suppress(OSError):
+                self.append(heads)
 
     def settle(self) -> None:
         """Writes the heads that are owed; raises OSError while they can't be."""

@@ -83,6 +83,13 @@ BUGS: Final[tuple[Bug, ...]] = (
         "test_store_commits.py::test_what_another_server_was_sent_too_is_no_witness_for_the_rest",
     ),
     _bug(
+        "heads that a full disk has refused are forgotten at the next start",
+        "croupier",
+        "            owe([Head(",
+        "            list([Head(",
+        "test_receipts.py::test_heads_that_the_file_has_not_are_written_at_the_start",
+    ),
+    _bug(
         "no compare-and-set",
         "store/batch",
         "!= len(rows)",

@@ -92,7 +92,7 @@ def test_a_line_that_a_full_disk_has_torn_takes_no_other_with_it(tmp_path):
     for one in (first, second):
         one.close()
     again = HeadFile(tmp_path, sync=True)
-    assert again.known == {"a": heads[2]}
+    assert again.recall() == {"a": heads[2]}
     again.close()
 
 
@@ -111,6 +111,35 @@ def test_heads_that_a_full_disk_did_not_take_are_written_with_those_that_follow(
     assert (tmp_path / FILE).read_text() == f"a 2 {zeros}\nb 1 {zeros}\n"
     heads.settle()
     assert (tmp_path / FILE).read_text() == f"a 2 {zeros}\nb 1 {zeros}\n"
+    heads.close()
+
+
+def test_heads_that_come_late_are_owed_where_there_is_no_room(tmp_path):
+    heads = HeadFile(tmp_path, sync=True)
+    full, heads._handle = heads._handle, os.open("/dev/full", os.O_RDWR)
+    heads.owe([Head("a", 1, bytes(32))])
+    with pytest.raises(OSError, match="No space"):
+        heads.settle()
+    os.close(heads._handle)
+    heads._handle = full
+    heads.settle()
+    assert (tmp_path / FILE).read_text() == f"a 1 {'0' * 64}\n"
+    heads.close()
+
+
+def test_a_head_file_that_there_is_no_room_to_shorten_stays_as_it_is(tmp_path, monkeypatch):
+    text = f"a 1 {'0' * 64}\na 2 {'1' * 64}\n"
+    (tmp_path / FILE).write_text(text)
+    opened = os.open
+
+    def full(path, flags, *more):
+        return opened("/dev/full" if str(path).endswith(".new") else path, flags, *more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", full)
+        heads = HeadFile(tmp_path, sync=True)
+    assert heads.recall() == {"a": Head("a", 2, bytes([0x11]) * 32)}
+    assert (tmp_path / FILE).read_text() == text
     heads.close()
 
 

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from service.heads import FILE
 from service.keys import open_signing_keys
-from service.log import canonical
+from service.log import canonical, entry_hash
 from service.verify import check_receipt, verify, verify_log
 from tests.player import Player
 from tests.server import Server
@@ -110,6 +111,30 @@ def test_after_a_rotation_old_receipts_still_check_and_new_ones_are_of_the_new_k
 def test_signing_keys_survive_a_restart(tmp_path: Path) -> None:
     first = open_signing_keys(tmp_path)
     assert open_signing_keys(tmp_path).public == first.public
+
+
+def test_heads_that_the_file_has_not_are_written_at_the_start(own: Server) -> None:
+    """A full disk, or a death right after a commit, has kept them from it."""
+    file = own.data_dir / FILE
+    with own.client() as client:
+        played, waits, over = Player(client), Player(client), Player(client)
+        for player in (played, over):
+            player.create(options={"starter": "seat"})
+        waits.create("pig", None, "Ben")
+        early = file.read_text()
+        for player in (played, over):
+            player.act("roll")
+        over.act("resign")
+        own.stop()
+        ids = {player: player.path.rpartition("/")[2] for player in (played, waits, over)}
+        file.write_text("".join(line for line in early.splitlines(True) if ids[waits] not in line))
+        own.start()
+        assert client.get("/readyz").status_code == 200
+        newest = dict(line.split(" ", 1) for line in file.read_text().splitlines())
+        for player in (played, waits):
+            version, line = player.read()["version"], player.log().splitlines()[-1]
+            assert newest[ids[player]] == f"{version} {entry_hash(line).hex()}"
+        assert newest[ids[over]].split()[0] != str(over.read()["version"])
 
 
 def test_a_restored_backup_ends_the_games_that_have_moved_since(own: Server) -> None:

@@ -130,7 +130,7 @@ async def _open(
         sweeper = Sweeper(croupier, store, _keeping(settings), clock, swept, sweep_failed)
         feeds = Feeds(croupier, bell, board)
         try:
-            for game_id in await croupier.end_restored(heads.known):
+            for game_id in await croupier.end_restored(heads.recall(), heads.owe):
                 _log.warning("game %s is behind its last known head: it has ended", game_id)
             live = Live(bell, feeds, board, settings.stream_limit)
             metrics.watch("stream", lambda: live.streams)

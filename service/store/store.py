@@ -4,15 +4,15 @@ import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import Connection, Engine, Select, insert, select, update
+from sqlalchemy import Connection, Engine, Select, insert, literal, select, tuple_, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from service.errors import BadSetting, Unavailable
-from service.game import GOING
+from service.game import GOING, Status
 from service.memory import guarded
 from service.store import listing, migrations, tables, upkeep
 from service.store.cache import GameCache, read_games
@@ -44,6 +44,7 @@ from service.store.revisions import Revisions
 
 _READERS: Final = 4
 _CACHED_GAMES: Final = 10_000
+_PAGE: Final = 500
 _GAMES_OF_A_TOKEN: Final = 3  # the newest is not the last one if a clock went back
 T = TypeVar("T")
 
@@ -213,14 +214,23 @@ class Store:
         )
         return await self._glance(query)
 
-    async def going(self, game_ids: Sequence[str]) -> Mapping[str, int]:
-        """The versions of those of these games that have not ended."""
-        game = tables.game
-        query = select(game.c.id, game.c.version).where(
-            game.c.id.in_(game_ids), game.c.status.in_(GOING)
-        )
+    async def going(self) -> AsyncIterator[Mapping[str, int]]:
+        """The versions of all games that have not ended, some at a time; one that moves meanwhile
+        may be passed over."""
+        for status in GOING:
+            day, game_id = -1, ""
+            while found := await self._read(functools.partial(_going, status, day, game_id)):
+                yield {one: version for _, one, version in found}
+                day, game_id, _ = found[-1]
+
+    async def newest(self, game_ids: Sequence[str]) -> Sequence[tuple[str, int, bytes]]:
+        """The ids of these games, their versions and the lines that led there."""
+        game, entry = tables.game, tables.entry
+        last = (entry.c.game_id == game.c.id) & (entry.c.seq == game.c.version)
+        query = select(game.c.id, entry.c.seq, entry.c.line).join(entry, last)
+        query = query.where(game.c.id.in_(game_ids))
         return await self._read(
-            lambda connection: {row.id: row.version for row in connection.execute(query)}
+            lambda connection: [(row.id, row.seq, row.line) for row in connection.execute(query)]
         )
 
     # -- the other processes ---------------------------------------------------------------------
@@ -347,6 +357,21 @@ def _run(engine: Engine, work: Callable[[Connection], T], asked_at: float) -> T:
         except SQLAlchemyError as error:
             raise Unavailable("the database can't be reached now") from error
     raise AssertionError("unreachable")
+
+
+def _going(
+    status: Status, day: int, game_id: str, connection: Connection
+) -> Sequence[tuple[int, str, int]]:
+    """Some games of that status behind this one, by their last day: the order of an index."""
+    game = tables.game
+    query = (
+        select(game.c.active_on, game.c.id, game.c.version)
+        .where(game.c.status == status)
+        .where(tuple_(game.c.active_on, game.c.id) > tuple_(literal(day), literal(game_id)))
+        .order_by(game.c.active_on, game.c.id)
+        .limit(_PAGE)
+    )
+    return [(row.active_on, row.id, row.version) for row in connection.execute(query)]
 
 
 def _touch(head: str, connection: Connection) -> None:
