@@ -182,7 +182,7 @@ class World:
 
     async def _start_again(self) -> None:
         self._house = self._opened()
-        behind = await self._house.croupier.end_restored(self._house.heads.known)
+        behind = await self._house.croupier.end_restored(self._house.heads.recall())
         if behind:
             raise AssertionError(f"games behind their last known head: {behind}")
 

@@ -228,8 +228,13 @@ def test_a_server_whose_disk_takes_no_more_serves_reads_and_goes_on_once_it_does
             refused += 1
             assert client.get(table.path).status_code == 200
         assert refused > 0
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        assert client.get("/readyz").status_code == 503
+        assert table.post("/actions", {"kind": "roll"}).status_code == 503
+        assert "the database does not commit: " in server.log.read_text()
         unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, unlimited)
+        assert client.get("/readyz").status_code == 200
         acked += [roll_until_taken(table) for _ in range(5)]
         require_all(table, acked)
         server.stop()

@@ -167,6 +167,7 @@ class Committer:
         tell whether it took the changes: then they are never decided a second time.
         """
         sent: Batch | None = None
+        why_not = ""
         for attempt in range(1, _ATTEMPTS + 1):
             batch = self._batch(jobs)
             try:
@@ -188,6 +189,8 @@ class Committer:
                     if batch.begun or not isinstance(error, SQLAlchemyError):
                         raise
                     raise Unavailable(f"the database can't be reached: {_name(error)}") from error
+                why_not = _name(error)
+        _log.error("the database does not commit: %s", why_not)
         raise Unavailable("the database does not commit")
 
     def _batch(self, jobs: Sequence[Job]) -> Batch:

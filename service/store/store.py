@@ -375,11 +375,14 @@ def _going(
 
 
 def _touch(head: str, connection: Connection) -> None:
-    """A write that changes nothing, to a database of the schema that this program knows."""
+    """A write that changes nothing, to a database of the schema that this program knows. It takes
+    room on the disk: SQLite would not write a value that is there already."""
     if migrations.revision(connection) != head:
         raise Unavailable("the database has another schema")
     server = tables.server
-    connection.execute(update(server).values(key_fingerprint=server.c.key_fingerprint))
+    fingerprint = connection.execute(select(server.c.key_fingerprint)).scalar_one()
+    for value in (bytes(len(fingerprint)), fingerprint):
+        connection.execute(update(server).values(key_fingerprint=value))
 
 
 def _require_key(engine: Engine, fingerprint: bytes) -> None:
