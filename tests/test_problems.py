@@ -17,7 +17,7 @@ import uvicorn
 
 import service
 from service import errors, rules
-from service.api import problems
+from service.api import problems, views
 from service.api.app import create_app
 from service.api.texts import FIELDS, PROBLEMS, READING, REASONS, SEEDS
 from service.settings import Settings
@@ -274,6 +274,18 @@ def test_a_fault_of_ours_is_a_problem_that_tells_nothing_of_it(broken):
     assert answer.json()["code"] == "internal"
     assert "4711" not in answer.text
     assert "RuntimeError" not in answer.text
+
+
+def test_an_action_that_met_a_fault_of_ours_is_counted_as_one(broken, monkeypatch):
+    table = create(broken, options={"starter": "seat"})
+
+    def fails(_: object) -> None:
+        raise RuntimeError("the secret 4711")
+
+    monkeypatch.setattr(views, "changed", fails)
+    assert table.act(0, "roll").status_code == 500
+    text = broken.get("/metrics").text
+    assert 'cubilete_actions_total{result="internal",ruleset="pig"} 1.0' in text
 
 
 def test_after_a_fault_the_connection_goes_on(broken):

@@ -11,7 +11,7 @@ from service.api import shapes, views
 from service.api.contract import GAME_CHANGE, TOKEN, answers, asks
 from service.api.handling import answered, caller, croupier, game_id
 from service.api.reading import parse_json, query, read_body, read_model
-from service.errors import Refusal
+from service.errors import Refusal, Unavailable
 from service.rules.base import Action, SeatAction
 from service.schema import invalid_input
 
@@ -122,12 +122,15 @@ async def act(id: str, request: Request) -> Response:
     request.state.value = value
     asking = caller(request, beside.expected_version, acts=True)
     acted = croupier(request).act(game_id(id), beside.seat, action, asking, views.changed)
-    result = "unavailable"
+    result = "internal"
     try:
         answer = await answered(request, id, asking, acted)
         result = "replayed" if answer.replayed else "done"
     except Refusal as refusal:
         result = refusal.code
+        raise
+    except Unavailable:
+        result = "unavailable"
         raise
     finally:
         request.app.state.metrics.acted(croupier(request).ruleset_of(id), result)

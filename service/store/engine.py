@@ -130,7 +130,9 @@ def require_safe_sqlite(version: tuple[int, ...]) -> None:
     """Raises BadSetting for a SQLite that may lose commits."""
     if version < SQLITE_FLOOR:
         found, floor = (".".join(map(str, one)) for one in (version, SQLITE_FLOOR))
-        raise BadSetting(f"SQLite {found} can lose commits (WAL-reset bug): {floor} is needed")
+        raise BadSetting(
+            f"SQLite {found} can lose commits (WAL-reset bug): {floor} is needed, or PostgreSQL"
+        )
 
 
 def _set_pragmas(connection: Any, _record: object) -> None:
