@@ -340,6 +340,29 @@ def test_a_store_survives_a_crash_of_the_server(pip_url, pip_server: PipServer):
     run(story())
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_store_whose_committer_a_bug_has_ended_says_so_to_everybody(tmp_path):
+    class Broken:
+        def committed(self, changes: int, took_s: float) -> None:
+            raise RuntimeError("a bug")
+
+        def waited(self, waited_s: float) -> None:
+            """Not reached by who met the bug."""
+
+    async def story():
+        async with opened(f"sqlite:///{tmp_path / 'a.db'}", measure=Broken()) as store:
+            unlucky = asyncio.ensure_future(created(store))
+            await asyncio.sleep(0)
+            await asyncio.to_thread(store._committer._thread.join, 20)
+            with pytest.raises(Unavailable):
+                await store.ready()
+            with pytest.raises(Unavailable):
+                await created(store)
+            unlucky.cancel()
+
+    run(story())
+
+
 @pytest.mark.skipif("pip" not in POSTGRESQL, reason="no PostgreSQL from pip on this platform")
 def test_a_standby_that_takes_over_has_all_that_was_acknowledged(tmp_path):
     """Two servers; the store reaches whichever the directory of the socket stands for."""

@@ -60,13 +60,18 @@ class Committer:
         self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
         self._thread.start()
 
+    @property
+    def lives(self) -> bool:
+        """Whether changes are still carried out: a bug of ours may have ended the thread."""
+        return self._thread.is_alive()
+
     async def submit(self, job: Job) -> Answer:
         """Carries out one change and returns its answer after the commit.
 
         Raises what the job refuses with, KeyReused, or Unavailable when no answer can be given.
         """
-        if self._closed:
-            raise Unavailable("closing")
+        if self._closed or not self.lives:
+            raise Unavailable("no change is carried out any more")
         if self._queue.qsize() >= self._limit:
             raise Unavailable("too many changes wait for the database")
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()

@@ -312,7 +312,10 @@ class Store:
         return await self._in_thread(writing(self._engine), work)
 
     async def ready(self) -> None:
-        """Raises Unavailable unless the database, with the right schema, would take a write now."""
+        """Raises Unavailable unless the database, with the right schema, would take a write now,
+        and there is who writes it."""
+        if not self._committer.lives:
+            raise Unavailable("the committer has ended")
         if self._probe is None or self._probe.done():
             self._probe = self._in_thread(
                 writing(self._engine), functools.partial(_touch, self._head)
