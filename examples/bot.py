@@ -13,19 +13,42 @@ from typing import Any
 
 import httpx
 
+if len(sys.argv) != 4:
+    sys.exit("usage: python examples/bot.py ADDRESS GAME_ID NAME")
 server, game_id, name = sys.argv[1:]
-http = httpx.Client(base_url=f"{server}/v1/games/")
+http = httpx.Client(base_url=f"{server}/v1/games/", timeout=40)
+
+
+def ask(method: str, path: str, headers: dict[str, str], body: Any = None) -> httpx.Response:
+    """The answer; a request that got none is sent again as it was, so with the same key."""
+    while True:
+        try:
+            answer = http.request(method, game_id + path, headers=headers, json=body)
+            if answer.status_code not in (429, 502, 503, 504):
+                break
+            again_s, why = int(answer.headers.get("Retry-After", "1")), f"{answer.status_code}"
+        except httpx.TransportError as error:
+            again_s, why = 1, f"{error}"
+        print(f"{why}, again in {again_s} s", file=sys.stderr)
+        time.sleep(again_s)
+    if answer.status_code not in (200, 201, 304, 412):
+        told = "problem+json" in answer.headers.get("Content-Type", "")
+        sys.exit(answer.json()["detail"] if told else f"{answer.status_code} {answer.text}")
+    return answer
+
+
+def read() -> Any:
+    """The game as soon as it is another than the one we know, and after 25 seconds anyway."""
+    seen = {"If-None-Match": f'"{game["version"]}"', "Prefer": "wait=25"}
+    answer = ask("GET", "", seen)
+    return game if answer.status_code == 304 else answer.json()
 
 
 def post(path: str, body: dict[str, Any], **headers: str) -> Any:
     """The answer, or the game as it stands now if it had moved on from what we know."""
     headers |= {"Idempotency-Key": uuid.uuid4().hex, "If-Match": f'"{game["version"]}"'}
-    answer = http.post(f"{game_id}/{path}", json=body, headers=headers)
-    return {"game": read()} if answer.status_code == 412 else answer.raise_for_status().json()
-
-
-def read() -> Any:
-    return http.get(game_id).raise_for_status().json()
+    answer = ask("POST", path, headers, body)
+    return {"game": read()} if answer.status_code == 412 else answer.json()
 
 
 def choose(legal: list[dict[str, Any]]) -> dict[str, Any]:
@@ -43,7 +66,7 @@ def choose(legal: list[dict[str, Any]]) -> dict[str, Any]:
     return action
 
 
-game, joined, seed = read(), {}, secrets.token_bytes(32)
+game, joined, seed = ask("GET", "", {}).json(), {}, secrets.token_bytes(32)
 fields = (b"fair-dice/1/client-commit", game_id.encode(), seed)  # docs/fair-dice.md, section 2
 encoded = b"".join(len(field).to_bytes(4, "big") + field for field in fields)
 commit = hashlib.sha256(encoded).hexdigest()
@@ -53,7 +76,7 @@ while "token" not in joined:
         part["commit"] = commit
     elif mode == "open" and not game["dice"]["seeds"]:
         part["seed"] = seed.hex()
-    joined = post("seats", {"name": name, **part})
+    joined = post("/seats", {"name": name, **part})
     game = joined["game"]
 seat, token = joined["seat"], f"Bearer {joined['token']}"
 
@@ -61,11 +84,10 @@ mine = {"seat": seat, "commit": commit, "seed": None}  # no longer so once we ha
 while game["status"] in ("waiting", "playing"):
     if game["dice"]["sealed"] and mine in game["dice"]["seeds"]:
         reveal = {"seed": seed.hex()}
-        game = post(f"seats/{seat}/reveal", reveal, authorization=token)["game"]
+        game = post(f"/seats/{seat}/reveal", reveal, authorization=token)["game"]
     elif legal := [one for one in game["legal_actions"] if one["seat"] == seat]:
-        game = post("actions", choose(legal), authorization=token)["game"]
+        game = post("/actions", choose(legal), authorization=token)["game"]
     else:
-        time.sleep(0.1)
         game = read()
 won = game["outcome"] is not None and seat in game["outcome"]["winners"]
 print(f"{name} {'won' if won else 'did not win'}: {game['outcome'] or game['ended']}")
