@@ -324,6 +324,17 @@ def test_a_rematch_takes_both_windows_along(sat: Sat, client: httpx.Client) -> N
     assert sum(tally) == 2
 
 
+def test_the_rematch_is_found_however_long_the_series_is(sat: Sat, client: httpx.Client) -> None:
+    table, games = create(client), []
+    for _ in range(102):
+        games.append(table.path.rpartition("/")[2])
+        table.act(0, "resign")
+        table.path = f"/v1/games/{table.post('/rematch').json()['game']['id']}"
+    place = sat(f"/#/game/{games[-2]}")
+    place.page.click("#next")
+    place.page.wait_for_url(f"**/#/game/{games[-1]}")
+
+
 def test_whoever_has_no_seat_watches(sat: Sat, client: httpx.Client) -> None:
     table = create(client, "pig", options={"target": 12})
     place = sat(f"/#/game/{table.id}")

@@ -245,8 +245,9 @@ function EndCard({ feed, held, ruleset, tell }) {
   useEffect(() => {
     const look = async () => {
       try {
-        const { told } = await read(`/v1/series/${game.series.id}?limit=100`);
-        setNext(told.games.find((one) => one.series.number === game.series.number + 1)?.id ?? null);
+        const { id, number } = game.series;
+        const { told } = await read(`/v1/series/${id}?limit=1&after=${number}`);
+        setNext(told.games[0]?.id ?? null);
       } catch {
         // The series is asked for again in a moment.
       }
