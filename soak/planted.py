@@ -477,6 +477,14 @@ BUGS: Final[tuple[Bug, ...]] = (
         "test_long_polls.py::test_a_long_poll_is_answered_as_soon_as_the_game_changes",
     ),
     _bug(
+        "a long poll that sleeps through the rematch",
+        "api/live",
+        "hosted.game.version == version and hosted.series.next_game is None",
+        "hosted.game.version == version",
+        "test_long_polls.py"
+        "::test_a_long_poll_at_a_game_that_has_ended_is_answered_as_soon_as_it_has_its_rematch",
+    ),
+    _bug(
         "a change at another process that no look finds",
         "bell",
         "if known.get(one) != revision)",

@@ -22,24 +22,54 @@ def timed(ask):
     return answer, time.monotonic() - began
 
 
-def test_a_long_poll_is_answered_as_soon_as_the_game_changes(server, api):
-    table = create(api, options=AT_ONCE)
+def polled(server, table, change, seconds=25):
+    """What a long poll at ``server`` is answered that waits when ``change`` is made, and after
+    how long."""
     tag, answers = f'"{table.version}"', []
 
     def poll():
         with server.client() as own:
-            answers.append(timed(lambda: wait(table, 25, tag, own)))
+            answers.append(timed(lambda: wait(table, seconds, tag, own)))
 
     waiting = threading.Thread(target=poll)
     waiting.start()
-    while 'cubilete_listeners{kind="long_poll"} 1.0' not in api.get("/metrics").text:
-        assert waiting.is_alive()
-    table.act(0, "roll")
-    waiting.join(20)
-    ((answer, took_s),) = answers
+    with server.client() as own:
+        while 'cubilete_listeners{kind="long_poll"} 1.0' not in own.get("/metrics").text:
+            assert waiting.is_alive()
+    began = time.monotonic()
+    change()
+    waiting.join(seconds + 10)
+    ((answer, _),) = answers
+    return answer, time.monotonic() - began
+
+
+def test_a_long_poll_is_answered_as_soon_as_the_game_changes(server, api):
+    table = create(api, options=AT_ONCE)
+    answer, took_s = polled(server, table, lambda: table.act(0, "roll"))
     assert (answer.status_code, answer.headers["preference-applied"]) == (200, "wait=25")
     assert answer.json() == table.read()
     assert took_s < 10
+
+
+def test_a_long_poll_at_a_game_that_has_ended_is_answered_as_soon_as_it_has_its_rematch(
+    server, api
+):
+    table = create(api)
+    table.act(0, "resign")
+    answer, took_s = polled(server, table, lambda: table.post("/rematch"))
+    assert answer.json() == table.read()
+    assert answer.json()["series"]["next"]
+    assert took_s < 10
+
+
+def test_a_game_that_has_its_rematch_is_told_at_once(api):
+    table = create(api)
+    table.act(0, "resign")
+    table.post("/rematch")
+    answer, took_s = timed(lambda: wait(table, 25))
+    assert answer.json() == table.read()
+    assert took_s < 10
+    assert "preference-applied" not in answer.headers
 
 
 def test_a_long_poll_without_news_is_answered_304_after_the_wait(api):

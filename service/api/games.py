@@ -16,7 +16,7 @@ from service.api.reading import bearers, has_seen, number, query, read_model, wa
 from service.errors import FieldError, InvalidInput
 from service.requests import NewGame
 from service.rules import RULESETS
-from service.store import GameFilter
+from service.store import GameFilter, HostedGame
 
 _STATUSES: Final = ("waiting", "playing", "finished", "abandoned", "void")
 
@@ -148,7 +148,7 @@ async def read_game(id: str, request: Request) -> Response:
     if version is None:
         hosted = await croupier(request).read(game_id(id))
         waiting = wait_s(request)
-        if waiting and has_seen(request, views.etag(hosted)):
+        if waiting and _stands(request, hosted):
             read = functools.partial(croupier(request).read, id)
             live: Live = request.app.state.live
             hosted = await live.changed(read, hosted, waiting, request.receive)
@@ -156,11 +156,15 @@ async def read_game(id: str, request: Request) -> Response:
     else:
         hosted = await croupier(request).read_at(game_id(id), version)
     headers["etag"] = views.etag(hosted)
-    linked = hosted.series.next_game is not None  # which the version of this game can't tell
-    if has_seen(request, headers["etag"]) and not linked:
+    if _stands(request, hosted):
         return Response(status_code=304, headers=headers)
     body = views.as_json(views.game_json(hosted, croupier(request).present(hosted)))
     return Response(body, headers=headers, media_type="application/json")
+
+
+def _stands(request: Request, hosted: HostedGame) -> bool:
+    """Whether the caller knows all of a game: no version tells its rematch."""
+    return has_seen(request, views.etag(hosted)) and hosted.series.next_game is None
 
 
 @router.get(

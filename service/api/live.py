@@ -37,6 +37,11 @@ async def until_gone(receive: Receive) -> None:
         pass
 
 
+def _stands(hosted: HostedGame, version: int) -> bool:
+    """Whether who knows a game at ``version`` knows all of it: no version tells its rematch."""
+    return hosted.game.version == version and hosted.series.next_game is None
+
+
 class Live:
     """What the streams and long polls of one process share; at most ``limit`` are open."""
 
@@ -79,8 +84,8 @@ class Live:
         wait_s: float,
         receive: Receive,
     ) -> HostedGame:
-        """A game as soon as it has another version than in ``hosted``, or as it stands when
-        ``wait_s`` are over, the client goes or the server closes: a long poll."""
+        """A game as soon as it has another version than in ``hosted``, or its rematch, or as it
+        stands when ``wait_s`` are over, the client goes or the server closes: a long poll."""
         woken, seen = asyncio.Event(), hosted.game.version
         self.enter(woken, woken.set)
         self._polls += 1
@@ -89,10 +94,10 @@ class Live:
         gone.add_done_callback(lambda _: woken.set())
         try:
             async with asyncio.timeout(wait_s):
-                while hosted.game.version == seen and not (self.closing or gone.done()):
+                while _stands(hosted, seen) and not (self.closing or gone.done()):
                     woken.clear()
                     hosted = await read()
-                    if hosted.game.version == seen:
+                    if _stands(hosted, seen):
                         await woken.wait()
         except TimeoutError:
             pass
