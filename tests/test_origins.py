@@ -150,6 +150,19 @@ def test_a_page_of_a_named_origin_is_told_what_it_may_send(page):
         assert {"GET", "POST", "PATCH", "DELETE"} <= set(methods)
 
 
+def test_a_page_may_read_and_send_every_header_that_the_contract_has(page):
+    contract = page.get("/openapi.json").json()
+    operations = [one for path in contract["paths"].values() for one in path.values()]
+    parameters = [given for one in operations for given in one.get("parameters", ())]
+    sent = {given["name"] for given in parameters if given["in"] == "header"}
+    answers = [answer for one in operations for answer in one["responses"].values()]
+    read = {name for answer in answers for name in answer.get("headers", ())}
+    asked = {"Origin": OURS, **PREFLIGHT}
+    told = page.options("/v1/games", headers=asked).headers
+    assert sent <= set(told["access-control-allow-headers"].split(", "))
+    assert read <= set(told["access-control-expose-headers"].split(", "))
+
+
 def test_without_origins_no_page_of_another_one_may_read(client):
     headers = {"Origin": OURS, **PREFLIGHT}
     for method in ("GET", "OPTIONS"):

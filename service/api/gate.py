@@ -17,8 +17,8 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 _SHARED_RATES: Final = re.compile(r"/v1/games(?:/[^/]*/(?:(rematch)|(seats)))?")
 _HEALTH: Final = ("/livez", "/readyz")
 _EXPOSED: Final = (
-    b"Content-Language, ETag, Idempotency-Replayed, Link, Location, RateLimit, "
-    b"RateLimit-Policy, Retry-After, X-Request-Id"
+    b"Content-Language, ETag, Idempotency-Replayed, Link, Location, Preference-Applied, "
+    b"RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
 )
 _ALLOWED_METHODS: Final = b"GET, HEAD, POST, PATCH, DELETE"
 _ALLOWED_HEADERS: Final = (
