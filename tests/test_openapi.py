@@ -90,6 +90,7 @@ def test_operations_are_named_for_generated_clients():
 def test_an_operation_explains_itself(method, path, operation):
     assert method in HTTP_METHODS
     assert operation["summary"][0].isupper()
+    assert "\n" not in operation["summary"]
     assert not operation["summary"].endswith(".")
     assert len(operation["tags"]) == 1
     assert all(one.get("description") for one in operation["responses"].values())

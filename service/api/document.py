@@ -118,7 +118,10 @@ def _complete_schemas(known: dict[str, Any]) -> None:
 
 
 def _complete(operation: dict[str, Any]) -> None:
-    operation["summary"] = operation.pop("description").rstrip(".")
+    first, _, more = operation.pop("description").partition("\n\n")
+    operation["summary"] = first.rstrip(".")
+    if more:
+        operation["description"] = more
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
             parameter["description"], parameter["schema"] = _IN_PATH[parameter["name"]]

@@ -179,8 +179,10 @@ def _stands(request: Request, hosted: HostedGame) -> bool:
     ),
 )
 async def read_turns(request: Request) -> Response:
-    """List the games in which it is your turn: send the tokens of all your seats in one
-    `Authorization: Bearer token, token, ..`, 32 at most."""
+    """List the games in which it is your turn.
+
+    Send the tokens of all your seats in one `Authorization: Bearer token, token, ..`, 32 at most.
+    """
     query(request, ())
     found = await croupier(request).turns(bearers(request))
     headers = {"cache-control": "no-store", "vary": "Authorization"}
