@@ -1,6 +1,7 @@
 """The examination of a record: its dice and its log by the verifier, then its rules by replay.
 
-As a program it examines what ``examiner`` hands it, in a process of its own that holds no secret.
+As a program it examines what ``examiner`` hands it, in a process of its own that holds no secret
+and ends with ``memory.EXIT_CODE`` where it is given no more memory.
 """
 
 import contextlib
@@ -16,6 +17,7 @@ from typing import Any, BinaryIO, Final
 import orjson
 
 from service import verify
+from service.memory import guarded
 from service.replay import NotReplayable, audit
 from service.verify import Failure, Report
 
@@ -95,4 +97,4 @@ def main(asked: BinaryIO, told: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.stdin.buffer, sys.stdout.buffer)
+    guarded(main)(sys.stdin.buffer, sys.stdout.buffer)

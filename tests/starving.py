@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -29,6 +30,7 @@ from service.api.live import until_gone
 from service.api.metrics import Metrics
 from service.auditor import Auditor
 from service.bell import Bell
+from service.examiner import Examiner
 from service.heads import HeadFile
 from service.memory import watch_loop, watch_process
 from service.playing_on import PlayingOn
@@ -369,6 +371,15 @@ async def slot() -> None:
     await Slots("work", 1).run(fails)
 
 
+@place
+async def examiner() -> None:
+    def refused(*_: Any, **__: Any) -> NoReturn:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    replace(subprocess, "Popen", refused)
+    await Examiner(_PATIENCE_S).report(b"{}")
+
+
 # --- HTTP ---------------------------------------------------------------------------------------
 
 
@@ -490,6 +501,15 @@ def give_no_more(pid: int) -> None:
     assert match is not None
     limit = int(match[1]) * 1024 // 2
     resource.prlimit(pid, resource.RLIMIT_AS, (limit, limit))
+
+
+def open_no_more_files(pid: int) -> tuple[int, int]:
+    """The process keeps what files it has and opens no other; the limit that it had before."""
+    taken = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
+    free = min(set(range(len(taken) + 1)) - taken)
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, before[1]))
+    return before
 
 
 @place

@@ -315,29 +315,66 @@ def test_an_examiner_that_does_not_start_is_no_fault_of_the_record(monkeypatch, 
     assert "no process can be started" in caplog.text
 
 
-def test_half_a_report_is_none(monkeypatch, tmp_path):
-    """Of a process that was killed while it told its report."""
-    dying = tmp_path / "dying"
-    dying.write_text(
+def report_of(monkeypatch, tmp_path, program, seconds=PATIENCE_S):
+    """Has a record examined by a program that has read it; tells how often that was started."""
+    examining, starts = tmp_path / "examining", tmp_path / "starts"
+    examining.write_text(
         f"""#!{sys.executable}
-import sys
+import os, sys, time
+open({str(starts)!r}, "a").write(".")
 asked, told = sys.stdin.buffer, sys.stdout.buffer
 told.write(b"+")
 told.flush()
 asked.read(int.from_bytes(asked.read(8), "big"))
-told.write((100).to_bytes(8, "big") + b"half a report")
+{program}
 """
     )
-    dying.chmod(0o700)
-    monkeypatch.setattr(sys, "executable", str(dying))
+    examining.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(examining))
 
     async def story():
-        examiner = Examiner(5)
-        with pytest.raises(RecordTooCostly):
+        examiner = Examiner(seconds)
+        try:
             await examiner.report(b"{}")
+        finally:
+            examiner.close()
+
+    with pytest.raises(RecordTooCostly):
+        asyncio.run(story())
+    return len(starts.read_text())
+
+
+HALF = 'told.write((100).to_bytes(8, "big") + b"half a report")\ntold.flush()\n'
+
+
+def test_half_a_report_is_none(monkeypatch, tmp_path):
+    """Of a process that was killed while it told its report: another one is asked, and that is
+    all."""
+    assert report_of(monkeypatch, tmp_path, HALF) == 2
+
+
+def test_a_report_that_stops_half_way_is_not_waited_for(monkeypatch, tmp_path):
+    assert report_of(monkeypatch, tmp_path, HALF + "time.sleep(600)", seconds=1) == 1
+
+
+def test_a_record_that_needs_more_memory_than_it_may_have_is_examined_once(monkeypatch, tmp_path):
+    assert report_of(monkeypatch, tmp_path, f"os._exit({EXIT_CODE})") == 1
+
+
+def test_where_the_program_is_gone_an_upload_may_come_again(monkeypatch, tmp_path, caplog):
+    """As after an upgrade that has moved it."""
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
+
+    async def story():
+        examiner = Examiner(PATIENCE_S)
+        with pytest.raises(Unavailable):
+            await examiner.report(b"{}")
+        monkeypatch.undo()
+        assert json.loads(await examiner.report(b"{}"))
         examiner.close()
 
     asyncio.run(story())
+    assert caplog.text.count("no process can be started") == 1
 
 
 def test_where_no_process_can_be_started_an_upload_may_come_again(monkeypatch):

@@ -3,10 +3,13 @@
 import asyncio
 import json
 import os
+import resource
+import select
 import signal
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,7 +20,7 @@ from service.api.house import open_house
 from service.api.metrics import Metrics
 from service.dice import KeyChain
 from service.errors import GameNotOver, HostOnly, InvalidInput, Refusal, Unavailable
-from service.examiner import UPLOADS
+from service.examiner import UPLOADS, Examiner
 from service.requests import Caller, Joining, NewGame
 from service.rules.base import Resign
 from service.settings import Settings
@@ -27,9 +30,13 @@ from tests.game_client import create
 from tests.hosted import ROLL, run
 from tests.raw import exchange, wire
 from tests.server import Server
+from tests.starving import give_no_more, open_no_more_files
 
 JSON = ("Content-Type", "application/json")
 PATIENCE_S = 20
+limits = pytest.mark.skipif(
+    not hasattr(resource, "prlimit"), reason="nobody can limit a running process here"
+)
 
 
 # --- slots --------------------------------------------------------------------------------------
@@ -171,6 +178,81 @@ def test_a_record_that_takes_too_long_is_told_so(tmp_path):
             answer = upload(client, large_record())
             assert (answer.status_code, answer.json()["code"]) == (422, "record_too_costly")
         assert not children_of(own)
+
+
+def wait_for_half_an_upload(child):
+    """Until something has been written to a process that stands still."""
+    pipe = os.open(f"/proc/{child}/fd/0", os.O_RDONLY)
+    try:
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        assert poll.poll(PATIENCE_S * 1000)
+    finally:
+        os.close(pipe)
+
+
+def test_an_upload_that_is_not_read_is_given_up(tmp_path):
+    """It is longer than what a pipe takes."""
+    with Server(tmp_path / "data", CUBILETE_AUDIT_SECONDS="3") as own, own.client() as client:
+        assert upload(client).status_code == 200
+        (child,) = children_of(own)
+        os.kill(child, signal.SIGSTOP)
+        answer = upload(client, large_record())
+        assert (answer.status_code, answer.json()["code"]) == (422, "record_too_costly")
+        assert upload(client).status_code == 200
+        assert child not in children_of(own)
+
+
+def test_a_record_whose_examiner_is_killed_is_examined_by_another(own):
+    with own.client() as client, ThreadPoolExecutor(1) as pool:
+        assert upload(client).status_code == 200
+        (child,) = children_of(own)
+        os.kill(child, signal.SIGSTOP)
+        asked = pool.submit(upload, client, large_record())
+        wait_for_half_an_upload(child)
+        os.kill(child, signal.SIGKILL)
+        assert asked.result().status_code == 200
+
+
+@limits
+def test_a_record_that_needs_more_memory_than_there_is_is_told_so(own):
+    with own.client() as client:
+        assert upload(client).status_code == 200
+        (child,) = children_of(own)
+        give_no_more(child)
+        answer = upload(client, large_record())
+        assert (answer.status_code, answer.json()["code"]) == (422, "record_too_costly")
+        assert upload(client).status_code == 200
+
+
+@limits
+def test_where_no_file_can_be_opened_an_upload_may_come_again(own):
+    with own.client() as client:
+        assert client.get("/livez").status_code == 200
+        before = open_no_more_files(own.pid)
+        answer = upload(client)
+        assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+        assert int(answer.headers["retry-after"]) > 0
+        resource.prlimit(own.pid, resource.RLIMIT_NOFILE, before)
+        assert upload(client).status_code == 200
+    assert own.log.read_text().count("no process can be started") == 1
+
+
+def test_who_waits_for_a_report_is_no_longer_kept_when_the_server_ends():
+    """And the record is not blamed for it."""
+
+    async def story():
+        examiner = Examiner(PATIENCE_S)
+        assert await examiner.report(b"{}")
+        assert examiner._process is not None
+        examiner._process.send_signal(signal.SIGSTOP)
+        asked = asyncio.ensure_future(examiner.report(b"{}"))
+        await asyncio.to_thread(wait_for_half_an_upload, examiner._process.pid)
+        examiner.close()
+        with pytest.raises(Unavailable):
+            await asked
+
+    run(story())
 
 
 def test_while_a_large_record_is_examined_the_others_are_served(server, client):
