@@ -238,6 +238,18 @@ def test_where_no_file_can_be_opened_an_upload_may_come_again(own):
     assert own.log.read_text().count("no process can be started") == 1
 
 
+@limits
+def test_where_no_file_can_be_opened_a_page_that_was_never_read_may_be_asked_for_again(own):
+    pages = ("/", "/verify", "/docs", "/web/table/app.js", "/v1/rulesets/pig")
+    with own.client() as client:
+        assert client.get("/livez").status_code == 200
+        before = open_no_more_files(own.pid)
+        assert {client.get(page).status_code for page in pages} == {503}
+        resource.prlimit(own.pid, resource.RLIMIT_NOFILE, before)
+        assert {client.get(page).status_code for page in pages} == {200}
+    assert own.log.read_text().count("a request failed: ") == len(pages)
+
+
 def test_who_waits_for_a_report_is_no_longer_kept_when_the_server_ends():
     """And the record is not blamed for it."""
 

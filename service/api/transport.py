@@ -1,10 +1,12 @@
 """What holds for every request and every answer, whichever route serves it. Pure ASGI."""
 
+import errno
 import logging
 import time
 from typing import Final
 
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api import problems
@@ -13,7 +15,7 @@ from service.api.gate import Gate, Headers
 from service.api.headers import headers_of
 from service.api.metrics import Metrics
 from service.api.request_id import HEADER, RequestIds
-from service.errors import Refusal
+from service.errors import Refusal, Unavailable
 from service.memory import end_if_out_of_memory
 
 _ALWAYS: Final = (
@@ -30,6 +32,7 @@ _PAGES: Final = (
     (b"x-frame-options", b"DENY"),
 )
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_NO_FILE_LEFT: Final = (errno.EMFILE, errno.ENFILE)
 _log = logging.getLogger(__name__)
 
 
@@ -62,9 +65,7 @@ class Transport:
             end_if_out_of_memory(error)
             if answer.status:
                 raise
-            _log.exception("a request failed")
-            told = problems.problem(Request(scope), problems.Internal())
-            await told(scope, receive, answer.send)
+            await _failed(Request(scope), error)(scope, receive, answer.send)
         finally:
             self._note(scope, answer, began)
 
@@ -112,6 +113,16 @@ def in_one_line(send: Send) -> Send:
         await send(message)
 
     return sending
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """What a caller is told of a fault of ours: to come back, where it is a page that could not be
+    read for want of files."""
+    if isinstance(error, OSError) and error.errno in _NO_FILE_LEFT:
+        _log.error("a request failed: %s", error)
+        return problems.unavailable(request, Unavailable("no file can be opened now"))
+    _log.error("a request failed", exc_info=error)
+    return problems.problem(request, problems.Internal())
 
 
 def _route(scope: Scope) -> str:
