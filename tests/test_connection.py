@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import socket
 import threading
 import time
@@ -374,6 +375,25 @@ def test_a_request_to_change_the_protocol_is_answered_as_any_other(server, proto
     assert server.log.read_text("utf-8") == before
 
 
+def test_all_that_ask_to_change_the_protocol_in_one_packet_are_answered(server, client):
+    upgrade = [("Upgrade", "h2c"), ("HTTP2-Settings", "AAMAAABkAAQCAAAAAAIAAAAA")]
+    tables = [create(client, start=False) for _ in range(3)]
+    data = b"".join(
+        void(table, b"{}", *upgrade, chunked=table is tables[1]).replace(
+            b"Connection: close", b"Connection: Upgrade, HTTP2-Settings"
+        )
+        for table in tables
+    )
+    assert statuses(exchange(server, data + wire("GET", "/livez"))) == [200] * 4
+
+
+def test_what_follows_a_request_to_change_the_protocol_is_read_as_strictly(server):
+    asked = on(wire("GET", "/livez", [("Connection", "Upgrade"), ("Upgrade", "h2c")]))
+    assert statuses(exchange(server, asked * 2 + b"no HTTP at all\r\n\r\n"))[:1] == [200]
+    connect = b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n"
+    assert statuses(exchange(server, asked * 2 + connect + asked))[:2] == [200, 200]
+
+
 def test_who_speaks_http_1_0_and_asks_for_more_is_answered_in_1_0(server):
     """Which needs no host, and ends the connection."""
     answer = exchange(server, b"GET /livez HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
@@ -454,6 +474,15 @@ def test_a_change_is_answered_to_who_sends_no_more(quick):
         table = create(client, start=False)
     data = void(table, b"{}").replace(b"Connection: close\r\n", b"")
     assert exchange(quick, data, end=True).status == 200
+
+
+def statuses(answer):
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+) ", answer.wire)]
+
+
+def on(connection):
+    """A request that does not ask to close the connection after it."""
+    return connection.replace(b"Connection: close\r\n", b"")
 
 
 def test_a_request_has_one_answer_though_its_body_never_comes(quick):

@@ -262,19 +262,24 @@ class Connection(HttpToolsProtocol):
             self._head_bytes += len(data)
         else:
             self._framing_bytes += len(data)
-        rest: bytes | None = None
+        rest = self._parse(data)
+        while rest is not None:  # here, where no failure is taken for one that the upgrade caused
+            rest = self._parse(self._as_asked_without(rest))
+        if not self._ended:
+            self._require_bounds()
+
+    def _parse(self, data: bytes) -> bytes | None:
+        """Hands bytes to the parser. Tells what is left of them behind the head of a request that
+        asks for an upgrade; null where nothing is."""
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            rest = self._rest(data, upgrade)
+            return self._rest(data, upgrade)
         except httptools.HttpParserError as error:
             end_if_out_of_memory(error)
             if not self._ended:
                 self._refuse("malformed_request")
-        if rest is not None:  # here, where no failure is taken for what follows from the upgrade
-            self._feed_as_asked_without(rest)
-        if not self._ended:
-            self._require_bounds()
+        return None
 
     def _rest(self, data: bytes, upgrade: httptools.HttpParserUpgrade) -> bytes | None:
         """What follows the head of a request that asks for an upgrade; null where there is
@@ -286,9 +291,9 @@ class Connection(HttpToolsProtocol):
             self._ended = True
         return None
 
-    def _feed_as_asked_without(self, rest: bytes) -> None:
+    def _as_asked_without(self, rest: bytes) -> bytes:
         """There is nothing to upgrade to, and the parser would take the body for what follows an
-        upgrade: so the request is parsed as if it had not asked."""
+        upgrade: so the request is parsed anew, as if it had not asked."""
         version = self.parser.get_http_version().encode()
         lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
         lines += (
@@ -299,12 +304,7 @@ class Connection(HttpToolsProtocol):
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self._upgrading, self._in_head, self._codings = False, True, []
-        try:
-            self.parser.feed_data(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            end_if_out_of_memory(error)
-            if not self._ended:
-                self._refuse("malformed_request")
+        return b"\r\n".join(lines) + b"\r\n\r\n" + rest
 
     def _require_bounds(self) -> None:
         """What the parser keeps of a request that has not come whole, and what it throws away."""
