@@ -4,7 +4,9 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
+import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -483,6 +485,90 @@ def statuses(answer):
 def on(connection):
     """A request that does not ask to close the connection after it."""
     return connection.replace(b"Connection: close\r\n", b"")
+
+
+def all_at_once(server, data):
+    """What is answered where the end has come with all that it follows: the server reads nothing
+    before both are there."""
+    server.send(signal.SIGSTOP)
+    try:
+        with connect(server) as line:
+            line.sendall(data)
+            line.shutdown(socket.SHUT_WR)
+            server.send(signal.SIGCONT)
+            return rest_of(line)
+    finally:
+        server.send(signal.SIGCONT)
+
+
+VOID = "a change"
+GET = HEAD + b"\r\n"
+HALF = b"POST /v1/games HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"
+BROKEN = b"POST /v1/games HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "answers"),
+    [
+        ([VOID, VOID], [200, 409]),
+        ([VOID, GET, VOID, VOID], [200, 200, 409, 409]),
+        ([GET, VOID], [200, 200]),
+        ([VOID, GET], [200]),
+        ([VOID, HALF], [200]),
+        ([VOID, VOID, HALF], [200, 409]),
+        ([VOID, BROKEN], [200]),
+        ([VOID, HEAD], [200]),
+        ([GET, GET], None),  # with or without answers, as it happens
+        ([GET, HALF], None),
+        ([HALF], []),
+    ],
+    ids=str,
+)
+def test_all_changes_are_answered_to_who_sends_no_more(quick, asked, answers):
+    before = len(quick.log.read_text("utf-8"))
+    with quick.client() as client:
+        table = create(client, start=False)
+    data = b"".join(on(void(table, b"{}")) if one is VOID else one for one in asked)
+    answer = all_at_once(quick, data)
+    if answers is not None:
+        assert statuses(answer) == answers
+        assert answer.wire.count(b"connection: close") == min(len(answers), 1)
+    assert quick.log.read_text("utf-8")[before:] == ""
+
+
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+def test_a_change_by_another_method_is_answered_to_who_sends_no_more(quick, method):
+    with quick.client() as client:
+        table = create(client, start=False)
+    asked = [("Authorization", f"Bearer {table.tokens[0]}"), JSON]
+    data = wire(method, f"{table.path}/seats/0", asked, b'{"name":"Eva"}' * (method == "PATCH"))
+    assert all_at_once(quick, on(data)).status == 200
+
+
+def test_a_fault_behind_a_change_does_not_take_its_answer(quick):
+    with quick.client() as client:
+        table = create(client, start=False)
+    assert statuses(exchange(quick, on(void(table, b"{}")) + BROKEN)) == [200]
+
+
+def streams(client):
+    rows = re.findall(r"^cubilete_listeners\{\S+ (\S+)$", client.get("/metrics").text, re.M)
+    return sum(map(float, rows))
+
+
+def test_a_stream_ends_with_its_client_though_that_has_asked_for_more(quick):
+    before = len(quick.log.read_text("utf-8"))
+    with quick.client() as client, connect(quick) as line:
+        table = create(client)
+        line.sendall(on(wire("GET", f"{table.path}/stream")) + GET)
+        assert line.recv(100).startswith(b"HTTP/1.1 200 ")
+        assert streams(client) == 1
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        line.close()
+        deadline = time.monotonic() + PATIENCE_S
+        while streams(client):
+            assert time.monotonic() < deadline
+    assert quick.log.read_text("utf-8")[before:] == ""
 
 
 def test_a_request_has_one_answer_though_its_body_never_comes(quick):

@@ -40,6 +40,7 @@ _BEGUN_REQUEST_S: Final = 3.0
 _CONTROLS: Final = bytes({*range(32), 127} - {*b"\t"})
 _FRAMING: Final = (b"connection", b"transfer-encoding")
 _UPGRADING: Final = (b"upgrade", b"http2-settings")
+_READING: Final = ("GET", "HEAD")
 _NO_BODY: Final = (204, 304)
 
 
@@ -104,6 +105,8 @@ class Cycle(RequestResponseCycle):
     _start: Any = None
 
     async def send(self, message: Any) -> None:
+        if self.transport.is_closing():
+            self.disconnected = True
         if message["type"] == "http.response.start" and _known_length(message):
             self._start = message  # until its body is there
             return
@@ -163,7 +166,7 @@ class Connection(HttpToolsProtocol):
         self._closing = False
         self._begun = False
         self._upgrading = False
-        self._half_closed = False
+        self._served: RequestResponseCycle | None = None
         self._in_head = True
         self._behind_another = False
         self._codings: list[bytes] = []
@@ -204,19 +207,38 @@ class Connection(HttpToolsProtocol):
             self._hang_up()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Who asked for a change and sends no more is still answered; who reads, and has gone, is
-        not waited for."""
-        cycle: RequestResponseCycle | None = self.cycle
-        if cycle is None or cycle.response_complete or cycle.more_body or self.pipeline:
-            return False
-        self._half_closed = cycle.scope["method"] == "POST"
-        cycle.keep_alive = cycle.keep_alive and not self._half_closed
-        return self._half_closed
+        """Who asked for changes and sends no more is still answered, up to the last of them; who
+        reads, and has gone, is not waited for."""
+        changes = [
+            cycle
+            for cycle in self._unanswered()
+            if cycle.scope["method"] not in _READING and not cycle.more_body
+        ]
+        if changes:
+            self._end_after(changes[-1])
+        return bool(changes)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._watch.forget(self)
         self._ended = True
+        for cycle in self._unanswered():  # of which uvicorn tells but the newest
+            cycle.disconnected = True
+            cycle.message_event.set()
         super().connection_lost(exc)
+
+    def _unanswered(self) -> list[RequestResponseCycle]:
+        """The request that is served, and those behind it whose heads have come."""
+        if self._served is None or self._served.response_complete:
+            return []
+        return [self._served, *(cycle for cycle, _ in reversed(self.pipeline))]
+
+    def _end_after(self, last: RequestResponseCycle) -> None:
+        """Ends the connection with the answer to this request; those behind it have none."""
+        self._ended, self._deadline = True, None
+        while self.pipeline and self.pipeline[0][0] is not last:
+            self.pipeline.popleft()
+        self.cycle = last
+        last.keep_alive = False
 
     def look(self, now: float) -> None:
         """Ends what takes too long."""
@@ -376,6 +398,10 @@ class Connection(HttpToolsProtocol):
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._served = cycle
+        super()._start_asgi_task(cycle, app)
+
     def on_response_complete(self) -> None:
         self.server_state.total_requests += 1
         if self.transport.is_closing():
@@ -383,8 +409,6 @@ class Connection(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
-        elif self._half_closed:
-            self._hang_up()
         elif not self._begun:
             self._idle = self._watch.now_s  # without a timer of its own
 
@@ -437,9 +461,12 @@ class Connection(HttpToolsProtocol):
             if not cycle.more_body:  # the fault is in what came after it
                 cycle.keep_alive = False
                 return
+            if self.pipeline:  # those before it are whole
+                self._end_after(self._unanswered()[-2])
+                return
             cycle.disconnected = True
             cycle.message_event.set()
-            if cycle.response_started or self.pipeline:
+            if cycle.response_started:
                 self.transport.close()
                 return
         elif cycle is not None and cycle.more_body:  # it has its answer already
