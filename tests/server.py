@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +31,14 @@ def free_port() -> int:
         return port
 
 
+def until(true: Callable[[], bool], patience_s: float = 30) -> None:
+    """Waits for something to become true."""
+    deadline = time.monotonic() + patience_s
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 class Server:
     """``cubilete serve`` over one data directory; may be killed and started again."""
 
@@ -44,6 +53,16 @@ class Server:
         self.log = data_dir / "server.log"
 
     def start(self) -> Self:
+        self.launch()
+        try:
+            self._wait()
+        except BaseException:
+            self.kill()  # nobody else would: what does not start is not stopped either
+            raise
+        return self
+
+    def launch(self) -> None:
+        """Starts it without waiting until it is ready, which it may never be."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
         known = {name: text for name, text in os.environ.items() if "CUBILETE" not in name}
         with self.log.open("ab") as log:
@@ -60,12 +79,6 @@ class Server:
                 stdout=log,
                 stderr=log,
             )
-        try:
-            self._wait()
-        except BaseException:
-            self.kill()  # nobody else would: what does not start is not stopped either
-            raise
-        return self
 
     def _wait(self) -> None:
         deadline = time.monotonic() + _START_S
@@ -78,6 +91,23 @@ class Server:
             except httpx.TransportError:
                 time.sleep(0.05)
         raise AssertionError(f"not ready in {_START_S} s: {self.log.read_text()}")
+
+    def workers(self) -> set[int]:
+        """The processes of ``--workers`` that serve, without those that only keep the books."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        serving = set()
+        for pid in children:
+            try:
+                command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            except FileNotFoundError:  # it has just ended
+                continue
+            if b"spawn_main" in command:
+                serving.add(int(pid))
+        return serving
+
+    def logged(self, text: str) -> int:
+        """How often a text stands in its log."""
+        return self.log.read_text().count(text)
 
     @property
     def pid(self) -> int:

@@ -3,16 +3,13 @@
 import asyncio
 import errno
 import json
-import os
 import resource
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -29,12 +26,13 @@ from service.memory import EXIT_CODE
 from service.store.engine import SQLITE
 from tests.game_client import keyed, new_game, new_key
 from tests.postgres import POSTGRESQL
-from tests.server import Server
+from tests.server import Server, until
 from tests.starving import PLACES, give_no_more
 from tests.test_crash import Table, require_nothing_lost, settings
 
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 20
+STARTED = "Application startup complete"
 # Native code looks at no allocation, or ends the process by itself.
 DEATHS = (EXIT_CODE, -signal.SIGSEGV, -signal.SIGABRT)
 RECORD = b'{"seq":0}\n' * 700_000
@@ -135,27 +133,6 @@ def test_a_server_without_memory_ends_and_loses_and_doubles_nothing(besides, req
         assert "no memory is left" in server.log.read_text()
 
 
-def workers_of(server: Server) -> set[int]:
-    """The processes that serve, without those that only keep the books."""
-    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
-    serving = set()
-    for pid in children:
-        try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except FileNotFoundError:  # it has just ended
-            continue
-        if b"spawn_main" in command:
-            serving.add(int(pid))
-    return serving
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 @limits
 @pytest.mark.parametrize("kind", POSTGRESQL[:1])
 def test_of_two_workers_the_one_without_memory_ends_and_is_replaced(kind, request, tmp_path):
@@ -163,17 +140,17 @@ def test_of_two_workers_the_one_without_memory_ends_and_is_replaced(kind, reques
     with server, ThreadPoolExecutor() as pool:
         tables = [Table(server, Random(number)) for number in range(4)]
         play = Play(server, tables, patience=True)
-        until(lambda: started(server) == 2)
+        until(lambda: server.logged(STARTED) == 2)
         playing = [pool.submit(play.at, table) for table in tables]
         try:
             play.wait(40)
-            limited, other = sorted(workers_of(server))
+            limited, other = sorted(server.workers())
             give_no_more(limited)
-            until(lambda: limited not in workers_of(server))
+            until(lambda: limited not in server.workers())
             play.wait(40)
-            until(lambda: started(server) == 3)
+            until(lambda: server.logged(STARTED) == 3)
             play.wait(40)
-            now = workers_of(server)
+            now = server.workers()
         finally:
             play.stopped.set()
         for one in playing:
@@ -186,34 +163,6 @@ def test_of_two_workers_the_one_without_memory_ends_and_is_replaced(kind, reques
             for table in tables:
                 table.settle(client)
                 table.require_whole(client)
-
-
-@pytest.mark.parametrize("kind", POSTGRESQL[:1])
-def test_a_worker_that_is_killed_at_any_moment_of_its_start_is_replaced_soon(
-    kind, request, tmp_path
-):
-    server = Server(tmp_path, CUBILETE_WORKERS="2", **settings(kind, request, tmp_path))
-    with server:
-        kept, killed = sorted(workers_of(server))
-        for wait_s in (0.0, 0.45, 0.55, 0.65):
-            time.sleep(wait_s)
-            os.kill(killed, signal.SIGKILL)
-            began = time.monotonic()
-            until(partial(replaced, server, killed))
-            assert time.monotonic() - began < 10
-            (killed,) = workers_of(server) - {kept}
-        assert server.stop() == 0
-
-
-def replaced(server: Server, killed: int) -> bool:
-    """Whether two workers serve again."""
-    now = workers_of(server)
-    return killed not in now and len(now) == 2
-
-
-def started(server: Server) -> int:
-    """How many workers have begun to serve."""
-    return server.log.read_text().count("Application startup complete")
 
 
 # --- each place -----------------------------------------------------------------------------------
