@@ -20,7 +20,7 @@ from service.api.app import create_app
 from service.api.connection import Connection, ConnectionLimits, Watch
 from service.api.draining import end_in_peace
 from service.api.house import check, export_old
-from service.api.workers import hear_the_end_of_workers
+from service.api.workers import run_workers
 from service.errors import BadSetting, Unavailable
 from service.keys import key_id, rotate_signing_key
 from service.memory import require_room, watch_process
@@ -42,6 +42,8 @@ app.add_typer(signing, name="keys")
 
 # What is left of ten seconds is for closing the store.
 _LAST_REQUESTS_S = 7
+# From the end of the drain; a worker that takes longer hangs.
+_ENDING_S = 12
 _OTHER_FILES = 256
 
 DatabaseUrl = Annotated[
@@ -97,7 +99,6 @@ def serve(
         _run(settings, create_app(settings))
     else:
         os.environ.update(_as_variables(settings))
-        hear_the_end_of_workers()
         _run(settings, "service.cli:from_environment")
 
 
@@ -136,23 +137,26 @@ def _run(settings: Settings, application: Any) -> None:
         trusted=settings.proxies,
     )
     protocol: Any = functools.partial(Connection, watch=Watch(limits))
-    uvicorn.run(
-        application,
-        factory=isinstance(application, str),
-        host=settings.host,
-        port=settings.port,
-        workers=settings.workers,
-        http=protocol,
-        ws="none",
-        log_config=log_config(settings.log_level),
-        log_level=settings.log_level,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=_LAST_REQUESTS_S,
+    manner: dict[str, Any] = {
+        "host": settings.host,
+        "port": settings.port,
+        "workers": settings.workers,
+        "http": protocol,
+        "ws": "none",
+        "log_config": log_config(settings.log_level),
+        "log_level": settings.log_level,
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": False,
+        "timeout_graceful_shutdown": _LAST_REQUESTS_S,
         # A worker that starts on a busy machine is not dead yet.
-        timeout_worker_healthcheck=30,
-    )
+        "timeout_worker_healthcheck": 30,
+    }
+    if settings.workers == 1:
+        uvicorn.run(application, **manner)
+    else:
+        config = uvicorn.Config(application, factory=True, **manner)
+        run_workers(config, settings.drain_seconds + _ENDING_S)
 
 
 def _room(connections: int) -> int:

@@ -1,8 +1,9 @@
-"""A wire to a PostgreSQL server that can be cut at a COMMIT."""
+"""A wire to a PostgreSQL server that can be cut at a COMMIT, or altogether."""
 
 import contextlib
 import socket
 import threading
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from sqlalchemy import make_url
@@ -27,6 +28,7 @@ class Wire:
         self.url = through.render_as_string(hide_password=False)
         self.cut: Cut | None = None
         self.cuts = 0
+        self.lets_in: Callable[[], bool] = lambda: True
         self._open: list[socket.socket] = []
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -34,12 +36,20 @@ class Wire:
         """Ends the listener and whatever is still connected."""
         _end(self._listener, *self._open)
 
+    def cut_all(self) -> None:
+        """Cuts whatever is connected now."""
+        cut, self._open = self._open, []
+        _end(*cut)
+
     def _listen(self) -> None:
         while True:
             try:
                 client, _ = self._listener.accept()
             except OSError:
                 return
+            if not self.lets_in():
+                client.close()
+                continue
             try:
                 server = self._connect()
             except OSError:
