@@ -223,7 +223,7 @@ def test_a_first_start_that_fails_ends_the_server_and_is_told(wired):
     server, line = wired
     line.lets_in = lambda: not server.logged("Started parent process")
     server.launch()
-    assert server.wait(30) == 3
+    assert server.wait(60) == 3
     assert server.logged("failed to start, this process ends") == 1
 
 
