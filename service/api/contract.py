@@ -40,7 +40,7 @@ _PREFER_WAIT: Final = {
     "name": "Prefer",
     "in": "header",
     "description": "With `If-None-Match`, `wait=25` waits so many seconds (at most 60) for another "
-    "version before the answer is 304: a long poll.",
+    "version or the rematch before the answer is 304: a long poll.",
     "schema": {"type": "string"},
 }
 _IF_MATCH: Final = {
