@@ -22,7 +22,7 @@ from service.api.draining import end_in_peace
 from service.api.house import check, export_old
 from service.api.workers import run_workers
 from service.errors import BadSetting, Unavailable
-from service.keys import key_id, rotate_signing_key
+from service.keys import key_id, require_server_key, rotate_signing_key
 from service.memory import require_room, watch_process
 from service.settings import Settings, read, unknown
 from service.store import current, upgrade
@@ -228,6 +228,7 @@ def export(
         )
         if settings.retention_days is None:
             raise BadSetting("CUBILETE_RETENTION_DAYS: not set; or name --days")
+        _require_there(settings)
         done, failures = export_old(settings)
     typer.echo(f"{done} exported to {settings.exports}, and deleted")
     if failures:
@@ -254,11 +255,29 @@ def db_upgrade(database_url: DatabaseUrl = None, data_dir: DataDir = None) -> No
 
 @db.command("current")
 def db_current(database_url: DatabaseUrl = None, data_dir: DataDir = None) -> None:
-    """Tell the database's revision; exit code 1 if it is not the one needed."""
+    """Tell the database's revision; exit code 1 if it is not the one needed, 2 if there is none."""
     with _one_line():
-        found, needed = current(read(database_url=database_url, data_dir=data_dir).database)
+        settings = read(database_url=database_url, data_dir=data_dir)
+        _require_database(settings)
+        found, needed = current(settings.database)
         typer.echo(f"{found or 'empty'} (needed: {needed})")
         raise typer.Exit(0 if found == needed else 1)
+
+
+def _require_there(settings: Settings) -> None:
+    """Raises BadSetting where no server has been: what asks or tidies up makes nothing new."""
+    if not settings.data_dir.is_dir():
+        raise BadSetting(f"CUBILETE_DATA_DIR: {settings.data_dir}: no such directory")
+    _require_database(settings)
+    if settings.server_key is None:
+        require_server_key(settings.data_dir)
+
+
+def _require_database(settings: Settings) -> None:
+    file = settings.database_file
+    if file is not None and not file.exists():
+        setting = "DATABASE_URL" if settings.database_url else "DATA_DIR"
+        raise BadSetting(f"CUBILETE_{setting}: {file}: there is no database")
 
 
 @signing.command("rotate")

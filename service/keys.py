@@ -25,6 +25,7 @@ from service.dice import PROTOCOL, enc, u32
 from service.errors import BadSetting
 
 SIGNING_FILE: Final = "signing.keys"
+_SERVER_FILE: Final = "server.key"
 _RETIRED: Final = "retired "
 
 TokenKind: TypeAlias = Literal["seat", "host"]
@@ -123,13 +124,21 @@ def open_signing_keys(data_dir: Path, entropy: Entropy = os.urandom) -> SigningK
 
 
 def rotate_signing_key(data_dir: Path, entropy: Entropy = os.urandom) -> SigningKeys:
-    """A new signing key from the next start on; of the old ones the public part is kept."""
+    """A new signing key from the next start on; of the old ones the public part is kept.
+
+    The file stays its owner's, whoever rotates. Raises BadSetting if there is none.
+    """
+    path = data_dir / SIGNING_FILE
+    if not path.exists():
+        raise BadSetting(f"CUBILETE_DATA_DIR: {path}: no such file: no server has started here")
     keys = open_signing_keys(data_dir, entropy)
     newest = entropy(32)
     lines = [newest.hex(), *(_RETIRED + public.hex() for public in keys.public)]
-    path = data_dir / SIGNING_FILE
-    _draft(path, "".join(f"{line}\n" for line in lines)).replace(path)
-    _sync_directory(data_dir)
+    try:
+        _draft(path, "".join(f"{line}\n" for line in lines), path.stat().st_uid).replace(path)
+        _sync_directory(data_dir)
+    except OSError as error:
+        raise BadSetting(f"CUBILETE_DATA_DIR: {path}: {error.strerror}") from None
     return SigningKeys(newest, keys.public)
 
 
@@ -137,14 +146,26 @@ def open_server_key(data_dir: Path, given: str | None, entropy: Entropy = os.ura
     """The server key: the one given (64 hex digits), or the one in ``data_dir/server.key``.
 
     The file is made on the first start, readable by its owner alone. Raises BadSetting if it
-    can't be made or read, or if others could read it.
+    can't be made or read, if others could read it, or if it is lost: a start makes it before
+    ``signing.keys``, so where that one stands a new key would be a wrong one.
     """
     if given is not None:
         return ServerKey(bytes.fromhex(given))
-    text = _read_private(
-        data_dir / "server.key", _KEY_FILE, "a server key of 64 hex digits", entropy
-    )
+    if (data_dir / SIGNING_FILE).exists():
+        require_server_key(data_dir)
+    path = data_dir / _SERVER_FILE
+    text = _read_private(path, _KEY_FILE, "a server key of 64 hex digits", entropy)
     return ServerKey(bytes.fromhex(text.strip()))
+
+
+def require_server_key(data_dir: Path) -> None:
+    """Raises BadSetting if ``data_dir/server.key`` is missing."""
+    path = data_dir / _SERVER_FILE
+    if not path.exists():
+        raise BadSetting(
+            f"CUBILETE_DATA_DIR: {path} is missing: put back the one of this server, "
+            "or set CUBILETE_SERVER_KEY"
+        )
 
 
 def _read_private(path: Path, form: re.Pattern[str], what: str, entropy: Entropy) -> str:
@@ -166,7 +187,7 @@ def _read_private(path: Path, form: re.Pattern[str], what: str, entropy: Entropy
 
 def _write_new(path: Path, text: str) -> None:
     """Writes a file that is whole or absent; raises FileExistsError if it is there already."""
-    draft = _draft(path, text)
+    draft = _draft(path, text, os.geteuid())
     try:
         os.link(draft, path)
         _sync_directory(path.parent)
@@ -174,13 +195,19 @@ def _write_new(path: Path, text: str) -> None:
         draft.unlink()
 
 
-def _draft(path: Path, text: str) -> Path:
+def _draft(path: Path, text: str, owner: int) -> Path:
     """A file beside ``path`` that only its owner can read; its text is on the disk."""
     handle, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(handle, "w") as file:
+            if owner != os.geteuid():
+                os.fchown(handle, owner, -1)
+            file.write(text)
+            file.flush()
+            os.fsync(handle)
+    except OSError:
+        os.unlink(name)
+        raise
     return Path(name)
 
 

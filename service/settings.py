@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -181,6 +181,12 @@ class Settings(BaseSettings):
     def database(self) -> str:
         """The database's URL, the embedded file's if none is set."""
         return self.database_url or f"sqlite:///{quote(str(self.data_dir / 'cubilete.db'))}"
+
+    @property
+    def database_file(self) -> Path | None:
+        """The file of the embedded database, if it is one."""
+        path = self.database.partition("?")[0].removeprefix("sqlite:///")
+        return Path(unquote(path)) if self.database.startswith("sqlite:") else None
 
     @property
     def exports(self) -> Path:

@@ -153,9 +153,10 @@ def test_what_a_killed_start_has_left_does_not_stop_the_next_one(tmp_path, name)
     """In a container every start has the same process number."""
     for left in (f"{name}.{os.getpid()}", f"{name}.new", f"{name}.1"):
         (tmp_path / left).write_text("half a k")
-    first = open_file(name, tmp_path)
-    rotate_signing_key(tmp_path)
     open_server_key(tmp_path, None)
+    first = open_file(name, tmp_path)
+    open_signing_keys(tmp_path)
+    rotate_signing_key(tmp_path)
     assert (open_file(name, tmp_path) == first) == (name == "server.key")
 
 
@@ -189,6 +190,15 @@ def test_a_place_that_takes_no_file_is_refused(tmp_path, name):
     (tmp_path / name).mkdir(0o700)
     with pytest.raises(BadSetting, match="CUBILETE_DATA_DIR"):
         open_file(name, tmp_path)
+
+
+def test_a_server_key_that_is_lost_is_not_made_anew(tmp_path):
+    """By the key of the same start that was made after it."""
+    open_signing_keys(tmp_path)
+    with pytest.raises(BadSetting, match=r"server\.key is missing: put back"):
+        open_server_key(tmp_path, None)
+    assert [path.name for path in tmp_path.iterdir()] == ["signing.keys"]
+    open_server_key(tmp_path, KEY.hex())
 
 
 def test_a_key_that_is_given_needs_no_file(tmp_path):

@@ -307,6 +307,8 @@ def cubilete(*arguments: str) -> tuple[int, str, str]:
 def test_the_command_migrates_and_tells_where_a_database_stands(empty_database_url, monkeypatch):
     head = migrations.head()
     monkeypatch.setenv("CUBILETE_DATABASE_URL", empty_database_url)
+    if empty_database_url.startswith("sqlite"):
+        Path(empty_database_url.removeprefix("sqlite:///")).touch()
     told = [CliRunner().invoke(app, ["db", what]) for what in ("current", "upgrade", "current")]
     assert [(one.exit_code, one.output) for one in told] == [
         (1, f"empty (needed: {head})\n"),

@@ -196,7 +196,7 @@ def test_a_key_file_that_others_can_read_is_told_in_one_line(home):
         assert (told.exit_code, len(told.stderr.splitlines())) == (2, 1)
         assert KEY not in told.stderr
         assert "chmod 600" in told.stderr
-        (home / name).unlink()
+        (home / name).chmod(0o600)
 
 
 def test_a_database_of_another_key_is_told_in_one_line(home):
