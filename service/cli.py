@@ -3,6 +3,7 @@
 
 import functools
 import json
+import logging.config
 import os
 import resource
 import socket
@@ -16,7 +17,7 @@ import uvicorn
 
 from service import verify as verifier
 from service.api.access import log_config
-from service.api.app import create_app
+from service.api.app import create_app, require_telemetry
 from service.api.connection import Connection, ConnectionLimits, Watch
 from service.api.draining import end_in_peace
 from service.api.house import check, export_old
@@ -90,6 +91,9 @@ def serve(
         require_room()
         if settings.workers > 1 and settings.database.startswith("sqlite"):
             raise BadSetting("CUBILETE_WORKERS: SQLite takes one process; use PostgreSQL for more")
+        if settings.telemetry:
+            require_telemetry()
+        logging.config.dictConfig(log_config(settings.log_level))
         # What is wrong with database or key is told here, in one line, before a worker starts.
         check(settings)
         _require_address(settings.host, settings.port)

@@ -19,7 +19,9 @@ class RedisWire:
             from redis import RedisError
             from redis.asyncio import Redis
         except ImportError:
-            raise BadSetting("CUBILETE_BELL: the package redis is not installed") from None
+            raise BadSetting(
+                "CUBILETE_BELL: the package redis is not installed (cubilete[redis])"
+            ) from None
         self._error = RedisError
         self._redis = Redis.from_url(url, socket_connect_timeout=_TIMEOUT_S)
         self._name = os.urandom(8).hex()

@@ -1,39 +1,50 @@
 """What an operator types: each command in a process of its own, where it goes wrong as well."""
 
+import json
 import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import pytest
 
 from service.keys import open_signing_keys
 from service.store import upgrade
+from tests.game_client import create
 from tests.postgres import POSTGRESQL
 from tests.server import Server
 
 ROOT = Path(__file__).parents[1]
 
 
-def cubilete(*arguments: str, **more: Any) -> tuple[int, str, str]:
-    """Exit code, standard output, standard error."""
+Told: TypeAlias = tuple[int, str, str]
+"""Exit code, standard output, standard error."""
+
+
+def ran(*arguments: str, before: Callable[[], None] | None = None, **variables: str) -> Told:
+    """Python with these arguments; ``before`` is done in its process, ahead of it."""
     known = {name: text for name, text in os.environ.items() if "CUBILETE" not in name}
     done = subprocess.run(
-        [sys.executable, "-m", "service", *arguments],
+        [sys.executable, *arguments],
         cwd=ROOT,
-        env=known,
+        env={**known, **variables},
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
-        **more,
+        preexec_fn=before,
     )
     return done.returncode, done.stdout, done.stderr
 
 
-def require_refused(told: tuple[int, str, str], *words: str) -> None:
+def cubilete(*arguments: str, before: Callable[[], None] | None = None) -> Told:
+    return ran("-m", "service", *arguments, before=before)
+
+
+def require_refused(told: Told, *words: str) -> None:
     code, out, refusal = told
     assert (code, out) == (2, ""), told
     assert refusal.startswith("cubilete: ")
@@ -59,11 +70,11 @@ def test_a_rotated_key_is_the_servers_whoever_rotates_it(tmp_path: Path):
 def test_a_key_that_cannot_be_written_is_not_rotated_and_nothing_is_left(tmp_path: Path):
     open_signing_keys(tmp_path)
     before = (tmp_path / "signing.keys").read_text()
-    full = resource.RLIMIT_FSIZE, (0, 0)
-    told = cubilete(
-        *("keys", "rotate", "--data-dir", str(tmp_path)),
-        preexec_fn=lambda: resource.setrlimit(*full),
-    )
+
+    def full() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    told = cubilete("keys", "rotate", "--data-dir", str(tmp_path), before=full)
     require_refused(told, "signing.keys", "too large")
     assert [path.name for path in tmp_path.iterdir()] == ["signing.keys"]
     assert (tmp_path / "signing.keys").read_text() == before
@@ -117,3 +128,40 @@ def test_an_export_without_the_servers_key_does_not_claim_the_database(
     told = cubilete("export", "--days", "1", "--data-dir", str(tmp_path), *url)
     require_refused(told, "server.key is missing")
     assert not list(tmp_path.iterdir())
+
+
+# --- the start ----------------------------------------------------------------------------------
+
+
+def test_what_the_check_before_the_start_logs_is_json(own: Server):
+    """A restored backup is noticed by it, before there is a server."""
+    with own.client() as client:
+        table = create(client)
+    own.stop()
+    with (own.data_dir / "heads.log").open("a") as heads:
+        heads.write(f"{table.id} 99 {'0' * 64}\n")
+    own.log.unlink()
+    own.start()
+    own.stop()
+    told = [json.loads(line) for line in own.log.read_text().splitlines()]
+    assert [line["level"] for line in told if "behind its last known head" in line["message"]] == [
+        "warning"
+    ]
+
+
+WITHOUT = "import sys; sys.modules[sys.argv.pop(1)] = None; from service.cli import main; main()"
+
+
+def test_an_exporter_that_is_not_installed_is_named(tmp_path: Path):
+    asked = ("opentelemetry.exporter", "serve", "--data-dir", str(tmp_path))
+    told = ran("-c", WITHOUT, *asked, CUBILETE_TELEMETRY="true")
+    require_refused(told, "CUBILETE_TELEMETRY: ", "is not installed", "cubilete[telemetry]")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("empty_postgresql_url", POSTGRESQL[:1], indirect=True)
+def test_a_bell_that_is_not_installed_is_named(tmp_path: Path, empty_postgresql_url: str):
+    upgrade(empty_postgresql_url)
+    asked = ("serve", "--data-dir", str(tmp_path), "--database-url", empty_postgresql_url)
+    told = ran("-c", WITHOUT, "redis", *asked, CUBILETE_BELL="redis://127.0.0.1:1/0")
+    require_refused(told, "CUBILETE_BELL: ", "is not installed", "cubilete[redis]")

@@ -1,6 +1,7 @@
 """A wrong setting stops the start with one line that names it and repeats nothing of it."""
 
 import asyncio
+import logging.config
 import os
 import socket
 import subprocess
@@ -93,6 +94,8 @@ def nothing_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a server was started")
 
     monkeypatch.setattr(uvicorn, "run", serve)
+    # What a test has set up to log to would be gone with it.
+    monkeypatch.setattr(logging.config, "dictConfig", lambda _: None)
     for name in os.environ:
         if name.startswith("CUBILETE_"):
             monkeypatch.delenv(name)

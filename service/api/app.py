@@ -5,6 +5,7 @@ import gc
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from importlib import import_module
 from typing import Final, cast
 
 from fastapi import FastAPI, Request, Response
@@ -38,7 +39,7 @@ from service.api.lane import FastLane
 from service.api.metrics import Metrics
 from service.api.transport import Transport, in_one_line
 from service.api.waiting import WaitingGames
-from service.errors import Refusal, Unavailable
+from service.errors import BadSetting, Refusal, Unavailable
 from service.examiner import Examiner
 from service.memory import end_if_out_of_memory, watch_loop
 from service.settings import Settings
@@ -137,6 +138,17 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _http)
     app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
+
+
+def require_telemetry() -> None:
+    """Raises BadSetting where there is nothing to export with: FastAPI would only warn."""
+    try:
+        import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    except ImportError:
+        raise BadSetting(
+            "CUBILETE_TELEMETRY: the package opentelemetry-exporter-otlp-proto-http is not "
+            "installed (cubilete[telemetry])"
+        ) from None
 
 
 def _telemetry(*, wanted: bool) -> TelemetryConfig:
