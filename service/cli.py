@@ -1,6 +1,7 @@
 """The command line: ``cubilete serve``, ``play``, ``verify``, ``export``, ``openapi``, ``db``,
 ``keys``."""
 
+import errno
 import functools
 import json
 import logging.config
@@ -15,6 +16,7 @@ from typing import Annotated, Any
 import typer
 import uvicorn
 
+from service import __version__
 from service import verify as verifier
 from service.api.access import log_config
 from service.api.app import create_app, require_telemetry
@@ -53,6 +55,22 @@ DatabaseUrl = Annotated[
 DataDir = Annotated[Path | None, typer.Option(help="Embedded database and server key.")]
 
 
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cubilete {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Tell the version."),
+    ] = False,
+) -> None:
+    """What holds for every command."""
+
+
 @contextmanager
 def _one_line() -> Iterator[None]:
     """A wrong setting stops the command with one line and exit code 2, a store that takes nothing
@@ -70,8 +88,12 @@ def _one_line() -> Iterator[None]:
 @app.command()
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on (127.0.0.1).")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on (8000).")] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes; above 1: PostgreSQL.")] = None,
+    port: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="Port to listen on (8000).")
+    ] = None,
+    workers: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="Processes; above 1: PostgreSQL.")
+    ] = None,
     database_url: DatabaseUrl = None,
     data_dir: DataDir = None,
     log_level: Annotated[str | None, typer.Option(help="critical .. debug (info).")] = None,
@@ -113,12 +135,14 @@ def _require_address(host: str, port: int) -> None:
     except (OSError, UnicodeError):
         raise BadSetting("CUBILETE_HOST: not an address of this machine") from None
     for family, kind, protocol, _, address in found:
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
+        try:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(address)
-            except OSError as error:
-                raise BadSetting(f"CUBILETE_HOST, CUBILETE_PORT: {error.strerror}") from None
+        except OSError as error:
+            if error.errno == errno.EAFNOSUPPORT and len(found) > 1:
+                continue  # a kernel without IPv6: the server passes it over as well
+            raise BadSetting(f"CUBILETE_HOST, CUBILETE_PORT: {error.strerror}") from None
 
 
 def from_environment() -> Any:
@@ -212,8 +236,10 @@ def verify(context: typer.Context) -> None:
 @app.command()
 def export(
     days: Annotated[
-        int | None,
-        typer.Option(help="Games that ended so many days ago (CUBILETE_RETENTION_DAYS)."),
+        str | None,
+        typer.Option(
+            metavar="NUMBER", help="Games that ended so many days ago (CUBILETE_RETENTION_DAYS)."
+        ),
     ] = None,
     export_dir: Annotated[
         Path | None, typer.Option(help="Where their records go (exported in the data directory).")

@@ -116,8 +116,9 @@ def require_room() -> None:
 
 
 def _ask_for(size: int) -> None:
-    """Privately, which every kind of limit counts. What is only asked for and given back costs a
-    microsecond or two."""
+    """Privately: limits of address space count that, and so does a machine without overcommit. A
+    container's limit does not: it counts what is touched, and there the system kills. What is only
+    asked for and given back costs a microsecond or two."""
     mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
 
 

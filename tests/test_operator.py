@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import pytest
 
+from service import __version__
 from service.keys import open_signing_keys
 from service.store import upgrade
 from tests.game_client import create
@@ -165,3 +166,9 @@ def test_a_bell_that_is_not_installed_is_named(tmp_path: Path, empty_postgresql_
     asked = ("serve", "--data-dir", str(tmp_path), "--database-url", empty_postgresql_url)
     told = ran("-c", WITHOUT, "redis", *asked, CUBILETE_BELL="redis://127.0.0.1:1/0")
     require_refused(told, "CUBILETE_BELL: ", "is not installed", "cubilete[redis]")
+
+
+def test_the_version_is_told():
+    assert cubilete("--version") == (0, f"cubilete {__version__}\n", "")
+    code, out, _ = cubilete("--help")
+    assert (code, "Dice games whose every throw can be checked." in out) == (0, True)
