@@ -1,6 +1,6 @@
 # The server with SQLite on /data:
 #   docker build -t cubilete .
-#   docker run --read-only --cap-drop ALL --security-opt no-new-privileges --tmpfs /tmp -v cubilete:/data -p 8000:8000 cubilete
+#   docker run -d --name cubilete --restart unless-stopped --read-only --cap-drop ALL --security-opt no-new-privileges --tmpfs /tmp -v cubilete:/data -p 8000:8000 cubilete
 
 FROM python:3.13-slim AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_NO_INPUT=1

@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,6 +16,7 @@ import pytest
 from service import __version__
 from service.keys import open_signing_keys
 from service.store import upgrade
+from service.store.engine import SQLITE
 from tests.game_client import create
 from tests.postgres import POSTGRESQL
 from tests.server import Server
@@ -172,3 +175,20 @@ def test_the_version_is_told():
     assert cubilete("--version") == (0, f"cubilete {__version__}\n", "")
     code, out, _ = cubilete("--help")
     assert (code, "Dice games whose every throw can be checked." in out) == (0, True)
+
+
+# --- backup -------------------------------------------------------------------------------------
+
+
+def test_the_backup_by_python_copies_the_database_of_a_running_server(own: Server):
+    text = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    (program,) = re.findall(r'^python -c "(import os, sqlite3.*)"$', text, re.M)
+    with own.client() as client:
+        table = create(client)
+    command = [sys.executable, "-c", program]
+    subprocess.run(command, cwd=own.data_dir.parent, check=True, timeout=60)
+    copy = own.data_dir.parent / "copy.db"
+    assert copy.stat().st_mode & 0o777 == 0o600
+    with closing(SQLITE.connect(copy)) as database:
+        assert database.execute("SELECT id FROM game").fetchall() == [(table.id,)]
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
