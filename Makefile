@@ -6,7 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -m
 ARGS ?=
-WORKERS ?= auto
+# One more than there are processors: tests wait for servers much of their time.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 # The first that runs and is new enough; that a name is on the PATH doesn't mean that it runs.
