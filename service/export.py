@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
+from service.durable import sync_names
 from service.errors import BadSetting
 
 
@@ -42,13 +43,4 @@ def write(path: Path, record: bytes) -> None:
             draft.unlink()
         raise
     for directory in (path.parent, path.parent.parent):
-        _sync(directory)
-
-
-def _sync(directory: Path) -> None:
-    """The names in a directory are on disk as well."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync_names(directory)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from service.durable import sync_names
 from service.errors import BadSetting
 
 FILE: Final = "heads.log"
@@ -55,7 +56,7 @@ class HeadFile:
             self._handle = os.open(
                 self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
             )
-            _sync_names(data_dir)
+            sync_names(data_dir)
         except OSError as error:
             raise BadSetting(f"CUBILETE_DATA_DIR: {self._path}: {error.strerror}") from None
 
@@ -128,15 +129,6 @@ class HeadFile:
             self.settle()
         os.close(self._handle)
         os.close(self._lock)
-
-
-def _sync_names(directory: Path) -> None:
-    """A file that is new or renamed survives a power cut only once its name is on the disk."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _line(head: Head) -> str:

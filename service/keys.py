@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from nacl.bindings import crypto_sign, crypto_sign_BYTES, crypto_sign_seed_keypair
 
 from service.dice import PROTOCOL, enc, u32
+from service.durable import sync_names
 from service.errors import BadSetting
 
 SIGNING_FILE: Final = "signing.keys"
@@ -136,7 +137,7 @@ def rotate_signing_key(data_dir: Path, entropy: Entropy = os.urandom) -> Signing
     lines = [newest.hex(), *(_RETIRED + public.hex() for public in keys.public)]
     try:
         _draft(path, "".join(f"{line}\n" for line in lines), path.stat().st_uid).replace(path)
-        _sync_directory(data_dir)
+        sync_names(data_dir)
     except OSError as error:
         raise BadSetting(f"CUBILETE_DATA_DIR: {path}: {error.strerror}") from None
     return SigningKeys(newest, keys.public)
@@ -190,7 +191,7 @@ def _write_new(path: Path, text: str) -> None:
     draft = _draft(path, text, os.geteuid())
     try:
         os.link(draft, path)
-        _sync_directory(path.parent)
+        sync_names(path.parent)
     finally:
         draft.unlink()
 
@@ -209,15 +210,6 @@ def _draft(path: Path, text: str, owner: int) -> Path:
         os.unlink(name)
         raise
     return Path(name)
-
-
-def _sync_directory(directory: Path) -> None:
-    """A new name in a directory survives a power cut only once the directory is on the disk."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def new_token(kind: TokenKind, entropy: Entropy) -> str:
